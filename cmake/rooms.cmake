@@ -1,0 +1,21 @@
+# dt_room(NAME LINKS ...): lib/NAME/*.c as a static library that links only what it may.
+function(dt_room name)
+    cmake_parse_arguments(ROOM "" "" "LINKS" ${ARGN})
+    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/${name}/*.c)
+    if(NOT sources)
+        add_library(${name} INTERFACE)
+        target_link_libraries(${name} INTERFACE dt_options ${ROOM_LINKS})
+        return()
+    endif()
+    add_library(${name} STATIC ${sources})
+    target_link_libraries(${name} PUBLIC dt_options ${ROOM_LINKS})
+    set_target_properties(${name} PROPERTIES OUTPUT_NAME dt_${name})
+endfunction()
+
+# dt_program(NAME SOURCES ... LINKS ...): a program in bin/.
+function(dt_program name)
+    cmake_parse_arguments(PROGRAM "" "" "SOURCES;LINKS" ${ARGN})
+    add_executable(${name} ${PROGRAM_SOURCES})
+    target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+    target_link_libraries(${name} PRIVATE dt_options ${PROGRAM_LINKS})
+endfunction()
