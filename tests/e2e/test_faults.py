@@ -1,0 +1,167 @@
+"""Recovery, first form: ranks, agents, nodes, the controller and Redis die; jobs go on."""
+import os
+import signal
+import time
+
+from cluster import Cluster, check, check_equal, command_of, pid_alive, read_metrics, until
+from test_jobs import ring, train
+
+LONG = """version: 1
+name: long
+resources: {nodes: 2, ranks_per_node: 2}
+launch: torch
+script: |
+  echo "gen $DT_GENERATION rank $RANK"
+  sleep %d
+"""
+
+
+def losses(cluster, job):
+    return [item["loss_hex"] for item in read_metrics(cluster.show(job)["dirs"]["metrics"])]
+
+
+def until_step(cluster, job, step, seconds=30):
+    def probe():
+        path = cluster.show(job)["dirs"]["metrics"]
+        if not os.path.exists(path):
+            return None
+        items = read_metrics(path)
+        return items and items[-1]["step"] >= step
+    until(probe, seconds, f"{job} at step {step}")
+
+
+def test_killed_rank_resumes_bit_identically():
+    with Cluster() as c:
+        calm = c.submit(train(c, steps=120, every=10))
+        check_equal(c.wait(calm, 60), 0, "undisturbed run")
+        hit = c.submit(train(c, steps=120, every=10))
+        until_step(c, hit, 25)
+        os.kill(c.until_ranks(hit, 2)[1], signal.SIGKILL)
+        check_equal(c.wait(hit, 60), 0, f"disturbed run: {c.show(hit).get('result')}")
+        check_equal(c.show(hit)["gen"], 2, "generation after one kill")
+        check_equal(len(losses(c, hit)), 120, "steps")
+        check_equal(losses(c, hit) == losses(c, calm), True, "losses bit for bit")
+        check("rank-exit" in c.events(hit) or "signal" in c.events(hit), c.events(hit))
+
+
+def test_killed_rank_of_any_program_starts_generation_two():
+    with Cluster() as c:
+        job = c.submit(LONG % 4)
+        c.until_state(job, ["running"])
+        ranks = c.until_ranks(job, 4)
+        os.kill(ranks[2], signal.SIGKILL)
+        until(lambda: c.show(job)["gen"] == 2 or None, 10, "generation 2")
+        check_equal(c.wait(job), 0, f"{c.show(job).get('result')}")
+        check("gen 2 rank 0" in c.log(job, 0), c.log(job, 0))
+        check(not any(pid_alive(pid) for pid in ranks.values()), "generation 1 is gone")
+
+
+def test_agent_restart_is_not_noticed():
+    with Cluster() as c:
+        job = c.submit(train(c, steps=400, every=50))
+        until_step(c, job, 10)
+        before = c.until_ranks(job, 2)
+        pid = c.agent_pid("n2")
+        words = command_of(pid)
+        os.kill(pid, signal.SIGKILL)
+        time.sleep(1)
+        check(all(pid_alive(p) for p in before.values()), "ranks live without their agent")
+        c.respawn(words, "n2-again.log")
+        until(lambda: c.agent_pid("n2") or None, 5, "agent is back")
+        check_equal(c.wait(job, 60), 0, f"{c.show(job).get('result')}")
+        check_equal(c.show(job)["gen"], 1, "ranks never noticed")
+
+
+def test_controller_restart_is_not_noticed():
+    with Cluster() as c:
+        job = c.submit(train(c, steps=400, every=50))
+        queued = c.submit(ring())
+        until_step(c, job, 10)
+        before = c.until_ranks(job, 2)
+        pid = c.server_pid()
+        words = command_of(pid)
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: not pid_alive(pid) or None, 5, "server is dead")
+        time.sleep(0.5)
+        check(all(pid_alive(p) for p in before.values()), "ranks live without the controller")
+        c.respawn(words, "server-again.log")
+        until(lambda: c.dtctl("ls").returncode == 0 or None, 10, "server is back")
+        check_equal(c.show(job)["gen"], 1, "generation")
+        check_equal(c.wait(job, 60), 0, f"{c.show(job).get('result')}")
+        check_equal(c.show(job)["gen"], 1, "ranks never noticed")
+        check_equal(c.wait(queued, 60), 0, f"a queued job survives: {c.show(queued).get('result')}")
+
+
+def kill_node(c, node):
+    """An agent dies with its step processes and ranks, all at once."""
+    agent = c.agent_pid(node)
+    steps = c.step_pids(node)
+    for pid in [agent, *steps]:
+        os.kill(pid, signal.SIGKILL)
+    return agent
+
+
+def test_dead_node_moves_its_job_elsewhere():
+    with Cluster(nodes=3, slots=2) as c:
+        job = c.submit(train(c, steps=300, every=20))
+        until_step(c, job, 25)
+        used = [member["node"] for member in c.show(job)["members"]]
+        check_equal(len(used), 2, "members")
+        kill_node(c, used[1])
+        until(lambda: c.show(job)["gen"] == 2 or None, 30, "generation 2")
+        c.until_state(job, ["running", "succeeded"], 20)
+        now = [member["node"] for member in c.show(job)["members"]]
+        check(used[1] not in now and used[0] in now, f"moved from {used} to {now}")
+        check_equal(c.wait(job, 60), 0, f"{c.show(job).get('result')}")
+        check_equal(len(losses(c, job)), 300, "every step once")
+
+
+def test_cancel_while_recovering_is_final():
+    with Cluster() as c:
+        job = c.submit(LONG % 60)
+        ranks = c.until_ranks(job, 4)
+        os.kill(ranks[0], signal.SIGKILL)
+        check_equal(c.dtctl("cancel", job, "--yes").returncode, 0, "cancel")
+        check_equal(c.wait(job, 20), 11, "cancelled")
+        time.sleep(0.5)
+        check_equal(c.ranks(job), {}, "nothing runs")
+        check_equal(c.state(job), "cancelled", "stays cancelled")
+
+
+def test_restart_budget_ends_a_crash_loop():
+    with Cluster(nodes=1, slots=1) as c:
+        job = c.submit("""version: 1
+name: loop
+launch: none
+restart: {max: 2, window: 1d, backoff: {initial: 100ms, max: 200ms}}
+script: |
+  exit 9
+""")
+        check(c.wait(job, 30) in (10, 13), "ends failed")
+        check(c.show(job)["gen"] <= 3, f"generations {c.show(job)['gen']}")
+        check_equal(c.show(job)["result"]["code"], 9, "result names the cause")
+
+
+def test_killed_redis_is_started_again():
+    with Cluster() as c:
+        job = c.submit(train(c, steps=300, every=50))
+        until_step(c, job, 5)
+        redis = [pid for pid in c.mine() if "redis" in os.path.basename(command_of(pid)[0])]
+        check_equal(len(redis), 1, "one Redis child")
+        os.kill(redis[0], signal.SIGKILL)
+        check_equal(c.wait(job, 60), 0, f"{c.show(job).get('result')}")
+        again = c.submit(ring())
+        check_equal(c.wait(again, 40), 0, "new jobs run")
+
+
+def test_dead_step_process_takes_its_ranks_and_the_job_goes_on():
+    with Cluster() as c:
+        job = c.submit(train(c, steps=200, every=10))
+        until_step(c, job, 15)
+        ranks = c.until_ranks(job, 2)
+        with open(f"/proc/{ranks[1]}/stat") as file:
+            step = int(file.read().rsplit(")", 1)[1].split()[1])
+        check_equal(command_of(step)[1:2], ["step"], "parent of a rank")
+        os.kill(step, signal.SIGKILL)
+        check_equal(c.wait(job, 60), 0, f"{c.show(job).get('result')}")
+        check(c.show(job)["gen"] >= 2, "a new generation")
