@@ -53,8 +53,12 @@ struct dt_member {
     int rank_first, ranks_count;
     char (*devices)[48]; /* devices_count ids, rank by rank; owned */
     size_t devices_count;
+    uint64_t gen;              /* generation that holds the devices */
     /* heard, not stored */
-    bool is_prepared, is_up, is_gone, is_done;
+    bool is_prepared, is_up;
+    bool is_gone; /* proven: every process ended, cgroup empty */
+    bool is_lost; /* its node was decided dead without proof: devices stay held */
+    bool is_done; /* gone, and every rank had ended well */
     int master_port;
 };
 
@@ -95,16 +99,21 @@ struct dt_job {
     int64_t not_before_ms;  /* backoff */
     int64_t stop_deadline_ms; /* STOPPING: when KILL follows */
     bool is_go_sent;        /* STARTING: second phase recorded */
-    bool is_cancel_asked;
+    char req_id[40];        /* idempotency key of its submit; "" = none */
+    uint64_t req_first;     /* first job of that submit */
+    int req_count;          /* copies of that submit */
     struct dt_restarts restarts;
     struct dt_result result; /* of the job when terminal, else of the last failed generation */
     char avoid[8][DT_NAME_BYTES_MAX]; /* suspect nodes of this job */
     size_t avoid_count;
     struct dt_member *members; /* members_count, of generation gen; owned */
     size_t members_count;
+    struct dt_member *held; /* held_count: left of older generations on dead nodes; owned */
+    size_t held_count;
+    struct dt_progress progress; /* stored with each record, heard in between; step -1 = none */
     /* heard */
-    struct dt_progress *progress; /* owned, may be NULL */
-    int64_t progress_ms;    /* when the step last advanced */
+    int64_t progress_ms;    /* when the step last advanced; 0 = never */
+    char reason[24];        /* PENDING: why it waits, a code of `dtctl why`; "" = not evaluated */
 };
 
 /* Word of a state; never NULL. */
@@ -121,7 +130,13 @@ void dt_job_states_doc(struct dt_buf *buf);
 void dt_job_id_format(uint64_t id, char *text, size_t size);
 /* Read "j-000042"; 0 when it is none. */
 uint64_t dt_job_id_parse(const char *text);
-/* Free a job and all it owns; spec only when this is the last holder (owns_spec). */
+/* A deep copy but for spec and source, which are borrowed from the original. */
+struct dt_job *dt_job_copy(const struct dt_job *job);
+/* Free a job and all it owns; spec and source only when this is their holder (owns_spec). */
 void dt_job_free(struct dt_job *job, bool owns_spec);
+/* Copy count members with their device ids; the caller frees with dt_members_free. */
+struct dt_member *dt_members_copy(const struct dt_member *members, size_t count);
+/* Free count members and the array. */
+void dt_members_free(struct dt_member *members, size_t count);
 
 #endif
