@@ -32,6 +32,14 @@ struct dt_tree *dt_msg_report_tree(const struct dt_gang_report *report);
 DT_MUST_USE enum dt_code dt_msg_report_read(const struct dt_tree *tree,
                                             struct dt_gang_report *report, struct dt_err *err);
 
+/* One rank's end to and from a tree. */
+struct dt_tree *dt_msg_exit_tree(const struct dt_rank_exit *end);
+void dt_msg_exit_read(const struct dt_tree *tree, struct dt_rank_exit *end);
+
+/* Progress to and from a tree; a NULL tree reads as "none yet". */
+struct dt_tree *dt_msg_progress_tree(const struct dt_progress *progress);
+void dt_msg_progress_read(const struct dt_tree *tree, struct dt_progress *progress);
+
 /* An inventory to and from a tree (member "inventory" of hello). */
 struct dt_tree *dt_msg_inventory_tree(const struct dt_inventory *inventory);
 /* The reverse; the caller releases. */
