@@ -1,0 +1,291 @@
+/* A job file as the command line changed it, with everything that is wrong with it. */
+#include "jobfile.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dt/os/file.h"
+#include "yaml.h"
+
+static enum dt_code stdin_read(struct dt_buf *buf, struct dt_err *err)
+{
+    char bytes[8192];
+    ssize_t n;
+
+    while ((n = read(STDIN_FILENO, bytes, sizeof(bytes))) != 0) {
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return dt_fail(err, DT_IO, "standard input: %s", strerror(errno));
+        dt_buf_add(buf, bytes, (size_t)n);
+        if (buf->size > DT_SPEC_BYTES_MAX)
+            return dt_fail(err, DT_INVALID, "standard input: more than %d bytes",
+                           DT_SPEC_BYTES_MAX);
+    }
+    return DT_OK;
+}
+
+/* Append a problem; texts are copied. */
+static struct dt_problem *problem_add(struct dt_problems *problems, const char *code,
+                                      const char *path, const char *text)
+{
+    struct dt_problem *problem;
+
+    if (problems->count >= DT_SPEC_PROBLEMS_MAX) {
+        problems->dropped++;
+        return NULL;
+    }
+    problems->item = dt_realloc(problems->item, problems->count + 1, sizeof(*problems->item));
+    problem = &problems->item[problems->count++];
+    *problem = (struct dt_problem){.path = dt_copy_text(path), .text = dt_copy_text(text)};
+    snprintf(problem->code, sizeof(problem->code), "%s", code);
+    return problem;
+}
+
+/* --env K=V and --env K. */
+static enum dt_code env_apply(struct dt_tree *tree, const struct dt_args *args,
+                              struct dt_err *err)
+{
+    struct dt_tree *env = dt_tree_get(tree, "env");
+    const char *text;
+
+    for (size_t i = 0; (text = dt_args_nth(args, "env", i)); i++) {
+        size_t size = strcspn(text, "=");
+        const char *value = text[size] ? text + size + 1 : NULL;
+        char *key = dt_copy_bytes(text, size);
+
+        if (!value)
+            value = getenv(key);
+        if (!size || !value) {
+            dt_fail(err, DT_USAGE, "--env %s: %s", text,
+                    size ? "it is not set here" : "expected K=V");
+            dt_free(key);
+            return DT_USAGE;
+        }
+        if (!env || env->kind != DT_TREE_MAP)
+            env = dt_tree_put_new(tree, "env", DT_TREE_MAP);
+        dt_tree_put_str(env, key, value)->is_quoted = true;
+        dt_free(key);
+    }
+    return DT_OK;
+}
+
+/* --after JOB[:on] */
+static void after_apply(struct dt_tree *tree, const struct dt_args *args)
+{
+    struct dt_tree *list = dt_tree_get(tree, "after");
+    const char *text;
+
+    for (size_t i = 0; (text = dt_args_nth(args, "after", i)); i++) {
+        const char *colon = strrchr(text, ':');
+        char *job = dt_copy_bytes(text, colon ? (size_t)(colon - text) : strlen(text));
+        struct dt_tree *item;
+
+        if (!list || list->kind != DT_TREE_LIST)
+            list = dt_tree_put_new(tree, "after", DT_TREE_LIST);
+        item = dt_tree_put_new(list, NULL, DT_TREE_MAP);
+        dt_tree_put_str(item, "job", job);
+        dt_tree_put_str(item, "on", colon ? colon + 1 : "ok");
+        dt_free(job);
+    }
+}
+
+/* The file's stem as a name: job.yaml is "job"; letters that a name has not become dashes. */
+static void name_default(struct dt_tree *tree, const char *path)
+{
+    const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    char name[DT_NAME_BYTES_MAX] = {0};
+    size_t size = 0;
+
+    if (dt_tree_get(tree, "name") || strcmp(path, "-") == 0)
+        return;
+    for (; base[size] && base[size] != '.' && size < sizeof(name) - 2; size++) {
+        char letter = base[size];
+
+        if (letter >= 'A' && letter <= 'Z')
+            letter = (char)(letter + 32);
+        name[size] = (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') ? letter
+                                                                                          : '-';
+    }
+    while (size && name[size - 1] == '-')
+        name[--size] = 0;
+    if (name[strspn(name, "-")])
+        dt_tree_put_str(tree, "name", name + strspn(name, "-"));
+}
+
+static enum dt_code options_apply(struct dt_jobfile *file, const struct dt_args *args,
+                                  struct dt_err *err)
+{
+    const char *text;
+    enum dt_code code;
+
+    if (file->tree->kind != DT_TREE_MAP)
+        return DT_OK; /* the check says so, with its place */
+    for (size_t i = 0; (text = dt_args_nth(args, "set", i)); i++) {
+        if ((code = dt_spec_override(file->tree, text, err))) {
+            dt_prefix(err, "--set %s", text);
+            return code;
+        }
+    }
+    if ((code = env_apply(file->tree, args, err)))
+        return code;
+    if (dt_args_str(args, "name"))
+        dt_tree_put_str(file->tree, "name", dt_args_str(args, "name"));
+    after_apply(file->tree, args);
+    name_default(file->tree, file->path);
+    return DT_OK;
+}
+
+/* Variables that must be given and were not. */
+static bool env_missing(struct dt_jobfile *file)
+{
+    const struct dt_tree *env = dt_tree_get(file->tree, "env");
+    bool is_missing = false;
+
+    for (const struct dt_tree *item = env ? env->first : NULL; item; item = item->next) {
+        struct dt_problem *problem;
+        struct dt_buf text = {0};
+
+        if (item->kind != DT_TREE_NULL || !item->key)
+            continue;
+        is_missing = true;
+        dt_buf_print(&text, "env.%s must be given", item->key);
+        problem = problem_add(&file->problems, "spec.env-required", dt_buf_str(&text),
+                              dt_buf_str(&text));
+        if (problem) {
+            problem->path[strcspn(problem->path, " ")] = 0;
+            problem->at = item->key_at;
+            dt_buf_clear(&text);
+            dt_buf_print(&text, "dtctl submit --env %s=VALUE, or --env %s to take it from here",
+                         item->key, item->key);
+            problem->help = dt_copy_text(dt_buf_str(&text));
+        }
+        dt_buf_release(&text);
+    }
+    return is_missing;
+}
+
+static bool has_errors(const struct dt_problems *problems)
+{
+    for (size_t i = 0; i < problems->count; i++)
+        if (!problems->item[i].is_warning)
+            return true;
+    return false;
+}
+
+static enum dt_code check(struct dt_jobfile *file, struct dt_err *err)
+{
+    struct dt_spec spec = {0};
+    enum dt_code code = dt_spec_parse(file->tree, &spec, &file->problems);
+
+    dt_spec_release(&spec);
+    if (env_missing(file) || has_errors(&file->problems))
+        code = DT_INVALID;
+    if (code)
+        return dt_fail(err, code, "%s is not a valid job", file->path);
+    return DT_OK;
+}
+
+enum dt_code dt_jobfile_read(struct dt_jobfile *file, const char *path,
+                             const struct dt_args *args, struct dt_err *err)
+{
+    enum dt_code code;
+
+    *file = (struct dt_jobfile){.path = path};
+    code = strcmp(path, "-") == 0 ? stdin_read(&file->source, err)
+                                  : dt_file_read(path, DT_SPEC_BYTES_MAX, &file->source, err);
+    if (code)
+        return code;
+    code = dt_yaml_parse(dt_buf_str(&file->source), file->source.size, &file->tree,
+                         &file->problems);
+    if (code)
+        return dt_fail(err, DT_INVALID, "%s is not a valid job", path);
+    if ((code = options_apply(file, args, err)))
+        return code;
+    return check(file, err);
+}
+
+/* The node at a path such as "restart.rules[1].codes" (or .1.), and how it is reached. */
+static const struct dt_tree *node_at(const struct dt_tree *tree, const char *path)
+{
+    while (tree && *path) {
+        size_t size = strcspn(path, ".[]");
+        char *word = dt_copy_bytes(path, size);
+        int64_t index;
+
+        if (tree->kind == DT_TREE_LIST && dt_parse_int(word, 0, 1 << 20, &index)) {
+            for (tree = tree->first; tree && index > 0; index--)
+                tree = tree->next;
+        } else if (size) {
+            tree = dt_tree_get(tree, word);
+        }
+        dt_free(word);
+        path += size + (path[size] != 0);
+    }
+    return tree;
+}
+
+/* Where the nearest written ancestor of path stands. */
+static struct dt_place_in_file place_of(const struct dt_tree *tree, const char *path)
+{
+    char *cut = dt_copy_text(path);
+    struct dt_place_in_file at = {0};
+
+    for (;;) {
+        const struct dt_tree *node = node_at(tree, cut);
+        char *dot = strrchr(cut, '.'), *bracket = strrchr(cut, '[');
+
+        if (node && (node->at.line || node->key_at.line)) {
+            at = node->at.line ? node->at : node->key_at;
+            break;
+        }
+        if (bracket > dot)
+            dot = bracket;
+        if (!dot)
+            break;
+        *dot = 0;
+    }
+    dt_free(cut);
+    return at;
+}
+
+bool dt_jobfile_refused(struct dt_jobfile *file, const struct dt_tree *refusal)
+{
+    const struct dt_tree *errors = dt_tree_get(refusal, "errors");
+
+    if (!errors || errors->kind != DT_TREE_LIST || !errors->count)
+        return false;
+    dt_problems_release(&file->problems);
+    for (const struct dt_tree *item = errors->first; item; item = item->next) {
+        const char *path = dt_tree_str(item, "path", "");
+        const struct dt_tree *first = dt_tree_get(item, "suggestions")
+                                          ? dt_tree_get(item, "suggestions")->first : NULL;
+        struct dt_problem *problem =
+            problem_add(&file->problems, dt_tree_str(item, "code", "spec.refused"), path,
+                        dt_tree_str(item, "message", "refused"));
+
+        if (!problem)
+            break;
+        problem->is_warning = strcmp(dt_tree_str(item, "severity", ""), "warning") == 0;
+        problem->help = dt_copy_text(dt_tree_str(item, "help", NULL));
+        problem->suggestion = dt_copy_text(first && first->kind == DT_TREE_STR ? first->text
+                                                                               : NULL);
+        problem->at = (struct dt_place_in_file){(int)dt_tree_int(item, "line", 0),
+                                                (int)dt_tree_int(item, "column", 0),
+                                                (int)dt_tree_int(item, "end_column", 0)};
+        if (!problem->at.line)
+            problem->at = place_of(file->tree, path);
+    }
+    return true;
+}
+
+void dt_jobfile_release(struct dt_jobfile *file)
+{
+    dt_buf_release(&file->source);
+    dt_tree_free(file->tree);
+    dt_problems_release(&file->problems);
+    *file = (struct dt_jobfile){0};
+}

@@ -1,0 +1,165 @@
+/* dtctl: find the command of the line and run it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmds.h"
+#include "dt/base/text.h"
+#include "say.h"
+
+const struct dt_cmd *const dt_cmds[] = {
+    &dt_cli_submit,       &dt_cli_ls,          &dt_cli_show,        &dt_cli_describe,
+    &dt_cli_why,          &dt_cli_logs,        &dt_cli_events,      &dt_cli_cancel,
+    &dt_cli_wait,         &dt_cli_nodes,       &dt_cli_nodes_ls,    &dt_cli_nodes_show,
+    &dt_cli_nodes_types,  &dt_cli_nodes_cordon, &dt_cli_nodes_drain, &dt_cli_nodes_resume,
+    &dt_cli_up,           &dt_cli_down,        &dt_cli_doctor,      &dt_cli_explain,
+    &dt_cli_completion,   &dt_cli_version,     &dt_cli_help,
+};
+const size_t dt_cmds_count = DT_COUNT(dt_cmds);
+
+/* The commands of the first day, in the order a newcomer meets them. */
+static const struct dt_cmd *const first_day[] = {
+    &dt_cli_up, &dt_cli_submit, &dt_cli_ls, &dt_cli_logs,
+    &dt_cli_why, &dt_cli_wait, &dt_cli_cancel, &dt_cli_explain,
+};
+
+static int first_day_show(void)
+{
+    struct dt_buf buf = {0};
+
+    dt_buf_text(&buf, "dtctl: distributed training jobs\n\n");
+    for (size_t i = 0; i < DT_COUNT(first_day); i++) {
+        const struct dt_cmd *cmd = first_day[i];
+
+        dt_buf_print(&buf, "  %-10s %-10s %s\n", cmd->name, cmd->operands, cmd->summary);
+    }
+    dt_buf_text(&buf, "\nall commands: dtctl help        one of them: dtctl help COMMAND\n");
+    dt_put(&buf);
+    dt_buf_release(&buf);
+    return 0;
+}
+
+static int unknown(const char *word, const char *second)
+{
+    const char *names[DT_COUNT(dt_cmds)];
+    struct dt_err err = {0};
+    const char *near;
+    char both[65];
+
+    for (size_t i = 0; i < dt_cmds_count; i++)
+        names[i] = dt_cmds[i]->name;
+    dt_fail(&err, DT_USAGE, "unknown command \"%.64s\"", word);
+    near = dt_text_nearest(word, names, dt_cmds_count);
+    if (second) {
+        snprintf(both, sizeof(both), "%.31s %.31s", word, second);
+        if (!near || strcmp(near, word) == 0)
+            near = dt_text_nearest(both, names, dt_cmds_count);
+        dt_fail(&err, DT_USAGE, "unknown command \"%s\"", near && !strchr(near, ' ') ? word : both);
+    }
+    if (near)
+        dt_hint(&err, "did you mean \"dtctl %s\"?", near);
+    else
+        dt_hint(&err, "all commands: dtctl help");
+    return dt_say_error(&err);
+}
+
+/* "nodes frobnicate": a group's first word with something else behind it. */
+static bool is_group_mistake(const struct dt_cmd *cmd, int words, int argc, char **argv)
+{
+    char prefix[65];
+
+    if (words >= argc || argv[words][0] == '-' || cmd->operands_most != 0)
+        return false;
+    snprintf(prefix, sizeof(prefix), "%.60s ", cmd->name);
+    for (size_t i = 0; i < dt_cmds_count; i++)
+        if (strncmp(dt_cmds[i]->name, prefix, strlen(prefix)) == 0)
+            return true;
+    return false;
+}
+
+static int cmd_run(const struct dt_cmd *cmd, int argc, char **argv)
+{
+    struct dt_args args = {0};
+    struct dt_err err = {0};
+    int exit;
+
+    if (dt_args_parse(cmd, argc, argv, &args, &err))
+        return dt_say_error(&err);
+    if (dt_args_has(&args, "help")) {
+        struct dt_buf buf = {0};
+
+        dt_cmd_help(&buf, "dtctl", cmd);
+        dt_put(&buf);
+        dt_buf_release(&buf);
+        exit = 0;
+    } else {
+        exit = cmd->run(&args);
+    }
+    dt_args_release(&args);
+    return exit;
+}
+
+/* The manual page, for the install. */
+static int man_print(void)
+{
+    struct dt_buf buf = {0};
+
+    dt_cmd_man(&buf, "dtctl", "submit and watch distributed training jobs", dt_cmds,
+               dt_cmds_count);
+    dt_put(&buf);
+    dt_buf_release(&buf);
+    return 0;
+}
+
+/*
+ * --context NAME may stand before the command: rotate those words behind the command's, which are
+ * at most two. Returns how many words lead.
+ */
+static int lead_count(int argc, char **argv)
+{
+    int lead = 0;
+
+    while (lead < argc) {
+        bool has_value = strcmp(argv[lead], "--context") == 0 || strcmp(argv[lead], "-c") == 0;
+
+        if (!has_value && strncmp(argv[lead], "--context=", 10) != 0)
+            break;
+        lead += has_value ? 2 : 1;
+    }
+    return lead < argc ? lead : 0;
+}
+
+/* Turn argv[0..lead) argv[lead..lead+words) round in place. */
+static void rotate(char **argv, int lead, int words)
+{
+    for (int i = 0; i < words; i++) {
+        char *word = argv[lead + i];
+
+        memmove(argv + i + 1, argv + i, (size_t)lead * sizeof(*argv));
+        argv[i] = word;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct dt_cmd *cmd;
+    int words = 0, lead;
+
+    argc--;
+    argv++;
+    if (!argc)
+        return first_day_show();
+    lead = lead_count(argc, argv);
+    cmd = dt_cmd_find(dt_cmds, dt_cmds_count, argc - lead, argv + lead, &words);
+    rotate(argv, lead, cmd ? words : 1);
+    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)
+        return cmd_run(&dt_cli_help, argc - 1, argv + 1);
+    if (strcmp(argv[0], "--version") == 0)
+        return cmd_run(&dt_cli_version, argc - 1, argv + 1);
+    if (strcmp(argv[0], "--man") == 0)
+        return man_print();
+    if (!cmd)
+        return unknown(argv[0], argc > 1 && argv[1][0] != '-' ? argv[1] : NULL);
+    if (is_group_mistake(cmd, words, argc, argv))
+        return unknown(argv[0], argv[words]);
+    return cmd_run(cmd, argc - words, argv + words);
+}
