@@ -94,6 +94,7 @@ struct dt_problems {
     struct dt_problem *item; /* count <= DT_SPEC_PROBLEMS_MAX */
     size_t count;
     size_t dropped; /* more than the maximum */
+    size_t errors;  /* problems that are no warnings, the dropped ones too */
 };
 
 /*
@@ -109,8 +110,12 @@ struct dt_problems {
 DT_MUST_USE enum dt_code dt_spec_parse(const struct dt_tree *tree, struct dt_spec *spec,
                                        struct dt_problems *problems);
 
-/* Explicitly written fields that dtserver does not serve yet become problems with the code
- * "spec.unsupported". DT_OK or DT_UNSUPPORTED. */
+/*
+ * What only a submit needs: explicitly written fields that dtserver does not serve yet become
+ * problems "spec.unsupported", variables of env that are still null "spec.env-missing". The
+ * documented default may be written. tree has passed dt_spec_parse.
+ * DT_OK, DT_UNSUPPORTED, or DT_INVALID when a variable is missing.
+ */
 DT_MUST_USE enum dt_code dt_spec_check_served(const struct dt_tree *tree,
                                               struct dt_problems *problems);
 
@@ -118,6 +123,23 @@ DT_MUST_USE enum dt_code dt_spec_check_served(const struct dt_tree *tree,
 void dt_spec_release(struct dt_spec *spec);
 /* Free the contents and zero it. */
 void dt_problems_release(struct dt_problems *problems);
+
+/*
+ * Add a problem at its sorted place (unknown places last) and return it for the texts below;
+ * borrowed until the next call. path and code are copied. Beyond the maximum the last one drops.
+ */
+struct dt_problem *dt_problem_add(struct dt_problems *problems, const char *path,
+                                  const char *code, struct dt_place_in_file at);
+/* Set the sentence, the help line or the replacement of a problem. */
+void dt_problem_text(struct dt_problem *problem, const char *format, ...) DT_PRINTF(2, 3);
+/* As dt_problem_text, the help line. */
+void dt_problem_help(struct dt_problem *problem, const char *format, ...) DT_PRINTF(2, 3);
+/* As dt_problem_text, the replacement of what stands at the place. */
+void dt_problem_replace(struct dt_problem *problem, const char *text);
+/* Help and replacement from the nearest of blank-separated words, else the list of them. */
+void dt_problem_near(struct dt_problem *problem, const char *word, const char *words);
+/* A problem that does not refuse the specification. */
+void dt_problem_warn(struct dt_problems *problems, struct dt_problem *problem);
 
 /*
  * The report of job.md section 3: "FILE:LINE:COL: error[code]: text", source line, caret, help.
@@ -136,6 +158,12 @@ DT_MUST_USE enum dt_code dt_spec_explain(struct dt_buf *buf, const char *path,
                                          struct dt_err *err);
 /* Manual page job.yaml(5) in roff. */
 void dt_spec_man(struct dt_buf *buf);
+
+/* Complete paths of fields that begin with prefix, one a line, for shell completion. */
+void dt_spec_complete(struct dt_buf *buf, const char *prefix);
+
+/* Give a tree without a name the stem of file ("runs/My job.yaml": "my-job"). */
+void dt_spec_name_after(struct dt_tree *tree, const char *file);
 
 /* Set "path=value" in a tree before parsing; the value is a YAML 1.2 core scalar or JSON. */
 DT_MUST_USE enum dt_code dt_spec_override(struct dt_tree *tree, const char *assignment,
