@@ -44,25 +44,6 @@ static bool is_small(const struct dt_tree *node, int depth, size_t *nodes)
     return true;
 }
 
-static void warn_env(const struct dt_tree *resolved, struct dt_problems *problems)
-{
-    const struct dt_tree *env = dt_tree_get(resolved, "env");
-
-    for (const struct dt_tree *item = env ? env->first : NULL; item; item = item->next) {
-        struct dt_spec_path path = {0};
-        struct dt_problem *problem;
-
-        if (item->kind != DT_TREE_NULL)
-            continue;
-        dt_spec_path_key(&path, "env");
-        dt_spec_path_key(&path, item->key);
-        problem = dt_problem_add(problems, path.text, "spec.env-missing", item->key_at);
-        dt_problem_text(problem, "%s has no value yet", path.text);
-        dt_problem_help(problem, "dtctl submit --env %.64s=VALUE", item->key);
-        dt_problem_warn(problems, problem);
-    }
-}
-
 enum dt_code dt_spec_parse(const struct dt_tree *tree, struct dt_spec *spec,
                            struct dt_problems *problems)
 {
@@ -82,7 +63,6 @@ enum dt_code dt_spec_parse(const struct dt_tree *tree, struct dt_spec *spec,
     resolved = dt_spec_resolve(tree, problems);
     dt_spec_rules(resolved, problems);
     if (problems->errors == errors) {
-        warn_env(resolved, problems);
         dt_spec_fill(&draft, resolved);
         dt_spec_release(spec);
         *spec = draft;
@@ -186,7 +166,7 @@ enum dt_code dt_spec_check_served(const struct dt_tree *tree, struct dt_problems
         is_missing = true;
         dt_spec_path_key(&path, "env");
         dt_spec_path_key(&path, item->key);
-        problem = dt_problem_add(problems, path.text, "spec.env-missing", item->key_at);
+        problem = dt_problem_add(problems, path.text, "spec.env-required", item->key_at);
         dt_problem_text(problem, "%s must be given", path.text);
         dt_problem_help(problem, "dtctl submit --env %.64s=VALUE", item->key);
     }

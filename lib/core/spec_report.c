@@ -124,12 +124,6 @@ void dt_problem_near(struct dt_problem *problem, const char *word, const char *w
     dt_buf_release(&help);
 }
 
-void dt_problem_warn(struct dt_problems *problems, struct dt_problem *problem)
-{
-    problem->is_warning = true;
-    problems->errors--;
-}
-
 /* Columns a character takes on a terminal: 0, 1 or 2 (Unicode East Asian width, the usual part). */
 static int point_width(uint32_t point)
 {

@@ -132,8 +132,12 @@ void dt_spec_shape(struct dt_tree *resolved, struct dt_problems *problems)
                         (long long)degrees.most, (long long)degrees.ranks_per_node, DT_RANKS_MAX);
         return;
     }
-    if (tensor_fits(resolved, problems, &degrees) && world_fits(resolved, problems, &degrees))
+    if (!tensor_fits(resolved, problems, &degrees)) {
+        dt_tree_put_str(dt_spec_at(resolved, "parallel"), "tensor", NULL); /* now unknown */
+        dt_tree_put_str(dt_spec_at(resolved, "parallel"), "data", NULL);
+    } else if (!world_fits(resolved, problems, &degrees)) {
+        dt_tree_put_str(dt_spec_at(resolved, "parallel"), "data", NULL);
+    } else {
         data_fits(resolved, problems, &degrees);
-    else
-        dt_tree_put_str(dt_spec_at(resolved, "parallel"), "data", NULL); /* unknown */
+    }
 }

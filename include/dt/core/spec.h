@@ -112,7 +112,7 @@ DT_MUST_USE enum dt_code dt_spec_parse(const struct dt_tree *tree, struct dt_spe
 
 /*
  * What only a submit needs: explicitly written fields that dtserver does not serve yet become
- * problems "spec.unsupported", variables of env that are still null "spec.env-missing". The
+ * problems "spec.unsupported", variables of env that are still null "spec.env-required". The
  * documented default may be written. tree has passed dt_spec_parse.
  * DT_OK, DT_UNSUPPORTED, or DT_INVALID when a variable is missing.
  */
@@ -138,8 +138,6 @@ void dt_problem_help(struct dt_problem *problem, const char *format, ...) DT_PRI
 void dt_problem_replace(struct dt_problem *problem, const char *text);
 /* Help and replacement from the nearest of blank-separated words, else the list of them. */
 void dt_problem_near(struct dt_problem *problem, const char *word, const char *words);
-/* A problem that does not refuse the specification. */
-void dt_problem_warn(struct dt_problems *problems, struct dt_problem *problem);
 
 /*
  * The report of job.md section 3: "FILE:LINE:COL: error[code]: text", source line, caret, help.
