@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "dt/os/file.h"
-#include "yaml.h"
+#include "yaml_in.h"
 
 static enum dt_code stdin_read(struct dt_buf *buf, struct dt_err *err)
 {
@@ -201,7 +201,7 @@ enum dt_code dt_jobfile_read(struct dt_jobfile *file, const char *path,
         return code;
     code = dt_yaml_parse(dt_buf_str(&file->source), file->source.size, &file->tree,
                          &file->problems);
-    if (code)
+    if (code && !file->tree) /* else readable in spite of it: say everything at once */
         return dt_fail(err, DT_INVALID, "%s is not a valid job", path);
     if ((code = options_apply(file, args, err)))
         return code;

@@ -10,7 +10,7 @@
 
 #include "dt/core/spec.h"
 #include "dt/os/file.h"
-#include "yaml.h"
+#include "yaml_in.h"
 
 #define SYSTEM_SOCKET "/run/dt/api.sock"
 #define CONTEXTS_BYTES_MAX (64 * 1024)
