@@ -69,7 +69,7 @@ static void refuse_properties(struct reader *reader, struct dt_place_in_file at,
     }
     if (tag) {
         problem = refuse(reader, at, "yaml.tag");
-        dt_problem_text(problem, "tags are not supported: %.60s", (const char *)tag);
+        dt_problem_text(problem, "tags are not supported");
         dt_problem_help(problem, "leave it out, or put a text that begins with ! in quotes");
     }
 }

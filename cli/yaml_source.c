@@ -309,6 +309,28 @@ static bool explain_character(const struct dt_yaml_source *source,
     return true;
 }
 
+/* Inside [ or {, all in one line: the wrong bracket, or no comma. */
+static bool explain_flow(const struct dt_yaml_source *source,
+                         const struct dt_yaml_stumble *stumble, struct dt_problems *problems)
+{
+    char c = char_at(source, stumble->line, stumble->col);
+    struct dt_problem *problem;
+
+    if (stumble->flow.line != stumble->line || !strstr(stumble->problem, "did not find expected ','"))
+        return false;
+    if (c == ']' || c == '}') {
+        char open = char_at(source, stumble->flow.line, stumble->flow.col);
+
+        problem = refuse(problems, "yaml.unclosed", stumble->line, stumble->flow.col);
+        dt_problem_text(problem, "%c is closed by %c", open, c);
+        dt_problem_help(problem, "write %c where it ends", open == '[' ? ']' : '}');
+        return true;
+    }
+    problem = refuse(problems, "yaml.comma", stumble->line, stumble->col);
+    dt_problem_text(problem, "a comma is missing before this");
+    return true;
+}
+
 static bool explain_unclosed(const struct dt_yaml_source *source,
                              const struct dt_yaml_stumble *stumble, struct dt_problems *problems)
 {
@@ -406,7 +428,7 @@ void dt_yaml_source_explain(const struct dt_yaml_source *source,
                                  dt_yaml_source_end_col(source, stumble->line, 0));
 
     if (explain_character(source, stumble, problems) ||
-        explain_unclosed(source, stumble, problems))
+        explain_unclosed(source, stumble, problems) || explain_flow(source, stumble, problems))
         return;
     if (tab || strstr(stumble->problem, "tab character")) {
         problem = refuse(problems, "yaml.tab", stumble->line, tab ? tab : stumble->col);

@@ -55,6 +55,8 @@ static void types_int(struct dt_buf *parts, const struct dt_spec_field *field)
 
     if (is_count_of_list || (!field->least && !field->most))
         dt_buf_text(parts, "an integer\n");
+    else if (field->least == field->most)
+        dt_buf_print(parts, "%lld\n", (long long)field->least);
     else if (field->most >= (1LL << 40))
         dt_buf_print(parts, "an integer of at least %lld\n", (long long)field->least);
     else
@@ -229,7 +231,7 @@ struct dt_problem *dt_spec_problem(struct dt_problems *problems, const struct dt
         node = dt_tree_get(node, key);
         rest += length;
         rest += *rest == '.';
-        if (node && node->at.line && !*rest)
+        if (node && node->at.line && !*rest && node->kind != DT_TREE_MAP)
             at = node->at;
         else if (node && node->key_at.line)
             at = node->key_at;

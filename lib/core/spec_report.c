@@ -114,6 +114,9 @@ void dt_problem_near(struct dt_problem *problem, const char *word, const char *w
             *at++ = 0;
     }
     nearest = dt_text_nearest(word, list, count);
+    for (size_t i = 0; !nearest && i < count; i++) /* SIGUSR1 for USR1, torchrun for torch */
+        if (strlen(list[i]) >= 3 && strstr(word, list[i]))
+            nearest = list[i];
     if (nearest) {
         dt_problem_replace(problem, nearest);
         dt_problem_help(problem, "did you mean \"%s\"?", nearest);

@@ -64,9 +64,9 @@ static void rule_replicas(struct dt_tree *resolved, struct dt_problems *problems
     if (global / micro >= data)
         return;
     problem = dt_spec_problem(problems, resolved, "trainer.global_batch", "spec.batch");
-    dt_problem_text(problem, "trainer.global_batch (%lld) is %lld micro-batches of %lld, fewer "
-                             "than %lld replicas", (long long)global, (long long)(global / micro),
-                    (long long)micro, (long long)data);
+    dt_problem_text(problem, "trainer.global_batch (%lld) is too small for micro-batches of "
+                             "%lld on %lld replicas", (long long)global, (long long)micro,
+                    (long long)data);
     dt_problem_help(problem, "at least %lld", (long long)(micro * data));
 }
 
@@ -126,8 +126,8 @@ static void rule_length(struct dt_tree *resolved, struct dt_problems *problems)
         dt_tree_put_int(trainer, "steps", wanted);
     } else if (dt_spec_int_at(resolved, "trainer.steps", &steps) && steps != wanted) {
         problem = dt_spec_problem(problems, resolved, "trainer.tokens", "spec.one-of");
-        dt_problem_text(problem, "trainer.tokens beside steps: %lld tokens are %lld steps, not "
-                                 "%lld", (long long)tokens, (long long)wanted, (long long)steps);
+        dt_problem_text(problem, "trainer.tokens (%lld) means steps: %lld, not %lld",
+                        (long long)tokens, (long long)wanted, (long long)steps);
         dt_problem_help(problem, "give one of the two");
     }
 }

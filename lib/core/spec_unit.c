@@ -89,7 +89,8 @@ static void duration_problem(struct dt_problem *problem, const struct dt_spec_fi
 
     if (count == 1) {
         dt_problem_text(problem, "%s needs a unit", problem->path);
-        dt_problem_help(problem, "write %ss, %sm or %sh", text, text, text);
+        dt_problem_help(problem, field->object ? "write %ss, %sm, %sh or {steps: %s}"
+                                               : "write %ss, %sm or %sh", text, text, text, text);
     } else if (count) {
         dt_problem_text(problem, "%s needs a unit", problem->path);
         colon_help(&help, text, number, count);

@@ -119,9 +119,8 @@ static void refuse_number(struct walk *walk, const struct dt_spec_field *field,
                         *rest ? rest : "0");
     } else {
         problem = refuse_type(walk, field, node, "spec.type");
-        if (field->types & DT_SPEC_WORD) {
+        if (field->types & DT_SPEC_WORD)
             dt_problem_near(problem, node->text, field->words);
-        }
     }
     dt_tree_release(&plain);
 }
@@ -129,9 +128,7 @@ static void refuse_number(struct walk *walk, const struct dt_spec_field *field,
 static void refuse_word(struct walk *walk, const struct dt_spec_field *field,
                         const struct dt_tree *node)
 {
-    struct dt_problem *problem = refuse_type(walk, field, node, "spec.word");
-
-    dt_problem_near(problem, node->text, field->words);
+    dt_problem_near(refuse_type(walk, field, node, "spec.word"), node->text, field->words);
 }
 
 /* The value has a kind that the row does not take. */
@@ -168,7 +165,9 @@ static struct dt_tree *wrong_kind(struct walk *walk, const struct dt_spec_field 
         dt_problem_help(problem, "put it in quotes: \"%s\"", dt_buf_str(&found));
         dt_buf_release(&found);
     } else {
-        refuse_type(walk, field, node, "spec.type");
+        problem = refuse_type(walk, field, node, "spec.type");
+        if (is_text && (types & DT_SPEC_LIST) && !field->item->object)
+            dt_problem_help(problem, "write a list: [%.60s]", node->text);
     }
     return unknown();
 }
