@@ -26,7 +26,8 @@ void dt_log_open(const char *program, int fd, enum dt_log_level least)
 
 static void field(struct dt_buf *line, const char *key, const char *value)
 {
-    dt_buf_byte(line, line->size > 1 ? ',' : ' ');
+    if (line->size > 1)
+        dt_buf_byte(line, ',');
     dt_json_quote(line, key, strlen(key));
     dt_buf_byte(line, ':');
     dt_json_quote(line, value ? value : "", value ? strlen(value) : 0);

@@ -1,0 +1,36 @@
+/* Records in Redis: taken over, loaded, committed. */
+#ifndef DT_SERVER_STORE_REDIS_H
+#define DT_SERVER_STORE_REDIS_H
+
+#include "dt/core/turn.h"
+#include "redis_link.h"
+
+struct store_redis;
+
+/* What the store tells its owner. */
+struct store_calls {
+    /* everything was applied to core: serve. Or err says why not. */
+    void (*on_loaded)(void *owner, uint64_t epoch, uint64_t seq, int64_t now_ms, int64_t wall_ms,
+                      const struct dt_err *err);
+    /* the batch given to commit */
+    void (*on_committed)(void *owner, enum dt_commit outcome);
+    /* one durable event, in order; json is borrowed */
+    void (*on_event)(void *owner, uint64_t seq, uint64_t job, const char *json, size_t size);
+};
+
+/* A store over the Redis at socket that applies what it holds to core (borrowed). */
+struct store_redis *store_redis_make(struct dt_loop *loop, const char *socket,
+                                     const char *cluster_id, struct dt_core *core,
+                                     const struct store_calls *calls, void *owner);
+/* Free; NULL is fine. */
+void store_redis_free(struct store_redis *store);
+/* The interface that turn uses. */
+struct dt_store *store_redis_ops(struct store_redis *store);
+/* Is Redis reachable and the store loaded? */
+bool store_redis_is_up(const struct store_redis *store);
+/* Lost or refused commits are tried again by this; call once a second. */
+void store_redis_poll(struct store_redis *store);
+/* Read a job's events with seq >= from, at most limit; items are JSON texts. LOST when down. */
+void store_redis_events(struct store_redis *store, uint64_t job, redis_reply *reply, void *owner);
+
+#endif
