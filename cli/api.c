@@ -35,6 +35,8 @@ enum dt_code dt_api_tree(const struct dt_answer *answer, struct dt_tree **tree,
     if (!code)
         return DT_OK;
     dt_prefix(err, "the controller's answer");
+    if (err)
+        err->code = DT_CORRUPT;
     return DT_CORRUPT;
 }
 

@@ -139,7 +139,7 @@ static void over(struct state *state, struct item *item, const struct dt_tree *j
     dt_progress_hide(&state->bar);
     dt_job_sentence(&line, job);
     dt_say("%s %s", item->id, dt_buf_str(&line));
-    if (state->follow->puts_results) {
+    if (state->follow->puts_results && !(dt_stdout_is_terminal() && dt_stderr_is_terminal())) {
         dt_buf_print(&put, "%s %s\n", item->id, dt_tree_str(job, "state", "?"));
         dt_put(&put);
     }

@@ -28,23 +28,6 @@ static enum dt_code stdin_read(struct dt_buf *buf, struct dt_err *err)
     return DT_OK;
 }
 
-/* Append a problem; texts are copied. */
-static struct dt_problem *problem_add(struct dt_problems *problems, const char *code,
-                                      const char *path, const char *text)
-{
-    struct dt_problem *problem;
-
-    if (problems->count >= DT_SPEC_PROBLEMS_MAX) {
-        problems->dropped++;
-        return NULL;
-    }
-    problems->item = dt_realloc(problems->item, problems->count + 1, sizeof(*problems->item));
-    problem = &problems->item[problems->count++];
-    *problem = (struct dt_problem){.path = dt_copy_text(path), .text = dt_copy_text(text)};
-    snprintf(problem->code, sizeof(problem->code), "%s", code);
-    return problem;
-}
-
 /* --env K=V and --env K. */
 static enum dt_code env_apply(struct dt_tree *tree, const struct dt_args *args,
                               struct dt_err *err)
@@ -93,29 +76,6 @@ static void after_apply(struct dt_tree *tree, const struct dt_args *args)
     }
 }
 
-/* The file's stem as a name: job.yaml is "job"; letters that a name has not become dashes. */
-static void name_default(struct dt_tree *tree, const char *path)
-{
-    const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-    char name[DT_NAME_BYTES_MAX] = {0};
-    size_t size = 0;
-
-    if (dt_tree_get(tree, "name") || strcmp(path, "-") == 0)
-        return;
-    for (; base[size] && base[size] != '.' && size < sizeof(name) - 2; size++) {
-        char letter = base[size];
-
-        if (letter >= 'A' && letter <= 'Z')
-            letter = (char)(letter + 32);
-        name[size] = (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') ? letter
-                                                                                          : '-';
-    }
-    while (size && name[size - 1] == '-')
-        name[--size] = 0;
-    if (name[strspn(name, "-")])
-        dt_tree_put_str(tree, "name", name + strspn(name, "-"));
-}
-
 static enum dt_code options_apply(struct dt_jobfile *file, const struct dt_args *args,
                                   struct dt_err *err)
 {
@@ -135,37 +95,28 @@ static enum dt_code options_apply(struct dt_jobfile *file, const struct dt_args 
     if (dt_args_str(args, "name"))
         dt_tree_put_str(file->tree, "name", dt_args_str(args, "name"));
     after_apply(file->tree, args);
-    name_default(file->tree, file->path);
+    if (strcmp(file->path, "-") != 0)
+        dt_spec_name_after(file->tree, file->path);
     return DT_OK;
 }
 
 /* Variables that must be given and were not. */
-static bool env_missing(struct dt_jobfile *file)
+static void env_check(struct dt_jobfile *file)
 {
     const struct dt_tree *env = dt_tree_get(file->tree, "env");
-    bool is_missing = false;
 
     for (const struct dt_tree *item = env ? env->first : NULL; item; item = item->next) {
         struct dt_problem *problem;
-        struct dt_buf text = {0};
+        char path[128];
 
         if (item->kind != DT_TREE_NULL || !item->key)
             continue;
-        is_missing = true;
-        dt_buf_print(&text, "env.%s must be given", item->key);
-        problem = problem_add(&file->problems, "spec.env-required", dt_buf_str(&text),
-                              dt_buf_str(&text));
-        if (problem) {
-            problem->path[strcspn(problem->path, " ")] = 0;
-            problem->at = item->key_at;
-            dt_buf_clear(&text);
-            dt_buf_print(&text, "dtctl submit --env %s=VALUE, or --env %s to take it from here",
-                         item->key, item->key);
-            problem->help = dt_copy_text(dt_buf_str(&text));
-        }
-        dt_buf_release(&text);
+        snprintf(path, sizeof(path), "env.%s", item->key);
+        problem = dt_problem_add(&file->problems, path, "spec.env-required", item->key_at);
+        dt_problem_text(problem, "%s must be given", path);
+        dt_problem_help(problem, "dtctl submit --env %s=VALUE, or --env %s to take it from here",
+                        item->key, item->key);
     }
-    return is_missing;
 }
 
 static bool has_errors(const struct dt_problems *problems)
@@ -182,7 +133,8 @@ static enum dt_code check(struct dt_jobfile *file, struct dt_err *err)
     enum dt_code code = dt_spec_parse(file->tree, &spec, &file->problems);
 
     dt_spec_release(&spec);
-    if (env_missing(file) || has_errors(&file->problems))
+    env_check(file);
+    if (has_errors(&file->problems))
         code = DT_INVALID;
     if (code)
         return dt_fail(err, code, "%s is not a valid job", file->path);
@@ -263,21 +215,21 @@ bool dt_jobfile_refused(struct dt_jobfile *file, const struct dt_tree *refusal)
         const char *path = dt_tree_str(item, "path", "");
         const struct dt_tree *first = dt_tree_get(item, "suggestions")
                                           ? dt_tree_get(item, "suggestions")->first : NULL;
-        struct dt_problem *problem =
-            problem_add(&file->problems, dt_tree_str(item, "code", "spec.refused"), path,
-                        dt_tree_str(item, "message", "refused"));
+        struct dt_place_in_file at = {(int)dt_tree_int(item, "line", 0),
+                                      (int)dt_tree_int(item, "column", 0),
+                                      (int)dt_tree_int(item, "end_column", 0)};
+        struct dt_problem *problem;
 
-        if (!problem)
-            break;
+        if (!at.line)
+            at = place_of(file->tree, path);
+        problem = dt_problem_add(&file->problems, path,
+                                 dt_tree_str(item, "code", "spec.refused"), at);
         problem->is_warning = strcmp(dt_tree_str(item, "severity", ""), "warning") == 0;
-        problem->help = dt_copy_text(dt_tree_str(item, "help", NULL));
-        problem->suggestion = dt_copy_text(first && first->kind == DT_TREE_STR ? first->text
-                                                                               : NULL);
-        problem->at = (struct dt_place_in_file){(int)dt_tree_int(item, "line", 0),
-                                                (int)dt_tree_int(item, "column", 0),
-                                                (int)dt_tree_int(item, "end_column", 0)};
-        if (!problem->at.line)
-            problem->at = place_of(file->tree, path);
+        dt_problem_text(problem, "%s", dt_tree_str(item, "message", "refused"));
+        if (dt_tree_str(item, "help", NULL))
+            dt_problem_help(problem, "%s", dt_tree_str(item, "help", ""));
+        if (first && first->kind == DT_TREE_STR)
+            dt_problem_replace(problem, first->text);
     }
     return true;
 }

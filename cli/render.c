@@ -2,6 +2,7 @@
 #include "render.h"
 
 #include <dlfcn.h>
+#include <langinfo.h>
 #include <libsmartcols/libsmartcols.h>
 #include <locale.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@ static struct {
     __typeof__(&scols_cell_set_color) set_color;
     __typeof__(&scols_table_enable_colors) enable_colors;
     __typeof__(&scols_table_enable_noheadings) enable_noheadings;
+    __typeof__(&scols_table_enable_noencoding) enable_noencoding;
     __typeof__(&scols_table_set_termforce) set_termforce;
     __typeof__(&scols_print_table_to_string) print;
 } scols;
@@ -49,6 +51,7 @@ static enum dt_code scols_load(struct dt_err *err)
         {"scols_cell_set_color", &scols.set_color},
         {"scols_table_enable_colors", &scols.enable_colors},
         {"scols_table_enable_noheadings", &scols.enable_noheadings},
+        {"scols_table_enable_noencoding", &scols.enable_noencoding},
         {"scols_table_set_termforce", &scols.set_termforce},
         {"scols_print_table_to_string", &scols.print},
     };
@@ -64,7 +67,10 @@ static enum dt_code scols_load(struct dt_err *err)
         }
         memcpy(rows[i].place, &symbol, sizeof(symbol));
     }
-    setlocale(LC_CTYPE, ""); /* widths of letters; LC_NUMERIC stays "C" */
+    /* Widths of letters; LC_NUMERIC stays "C". Texts are UTF-8 whatever the terminal's locale. */
+    setlocale(LC_CTYPE, "");
+    if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+        setlocale(LC_CTYPE, "C.UTF-8");
     return DT_OK;
 }
 
@@ -169,6 +175,8 @@ static void table_draw(const struct dt_table *table, bool is_wide, bool has_head
     scols.set_termforce(out, is_terminal ? SCOLS_TERMFORCE_AUTO : SCOLS_TERMFORCE_NEVER);
     scols.enable_colors(out, dt_has_colour());
     scols.enable_noheadings(out, !has_headers);
+    /* Cells are harmless already. Without a UTF-8 locale the library would never end on them. */
+    scols.enable_noencoding(out, strcmp(nl_langinfo(CODESET), "UTF-8") == 0);
     for (size_t i = 0; i < table->columns_count; i++) {
         const struct dt_column *column = &table->columns[i];
         int flags = (column->is_right ? SCOLS_FL_RIGHT : 0) |

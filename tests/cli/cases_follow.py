@@ -113,6 +113,7 @@ def wait_of_several_gives_the_first_that_did_not_succeed(f):
 
 @test
 def wait_for_an_unknown_job_is_not_found(f):
+    f.api.route("GET", "/v1/jobs", (200, {"items": [], "next": None}))
     f.run("wait", "j-000001", code=4)
 
 

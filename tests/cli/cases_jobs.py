@@ -111,6 +111,14 @@ def ls_is_the_same_under_the_c_locale(f):
 
 
 @test
+def ls_keeps_letters_of_other_alphabets(f):
+    serve_jobs(f, [job(1, reason="größer als √2"), job(2)])
+    f.run("ls", code=0)
+    f.run("ls", env={"LC_ALL": "C"}, code=0)
+    f.golden()
+
+
+@test
 def ls_is_never_cut_in_a_pipe(f):
     long = "x" * 60
     serve_jobs(f, [job(1, name=long, reason="y" * 100)])
