@@ -176,22 +176,40 @@ static void bash_script(struct dt_buf *buf, const char *program, const struct dt
     dt_buf_print(buf, "\" -- \"$cur\")) ;;\n  esac\n}\ncomplete -F _%s %s\n", program, program);
 }
 
+/* text inside single quotes of a shell script; zsh's _arguments also reads []: in it. */
+static void shell_text(struct dt_buf *buf, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '\'')
+            dt_buf_text(buf, "'\\''");
+        else if (strchr("[]:", *text))
+            dt_buf_byte(buf, ' ');
+        else
+            dt_buf_byte(buf, *text);
+    }
+}
+
 static void zsh_script(struct dt_buf *buf, const char *program, const struct dt_cmd *const *cmds,
                        size_t count)
 {
     dt_buf_print(buf, "#compdef %s\n_%s() {\n  local -a commands\n  commands=(\n", program,
                  program);
-    for (size_t i = 0; i < count; i++)
-        dt_buf_print(buf, "    '%s:%s'\n", cmds[i]->name, cmds[i]->summary);
+    for (size_t i = 0; i < count; i++) {
+        dt_buf_print(buf, "    '%s:", cmds[i]->name);
+        shell_text(buf, cmds[i]->summary);
+        dt_buf_text(buf, "'\n");
+    }
     dt_buf_text(buf, "  )\n  if (( CURRENT == 2 )); then _describe command commands; return; fi\n"
                      "  case \"${words[2]}\" in\n");
     for (size_t i = 0; i < count; i++) {
         if (strchr(cmds[i]->name, ' ') || !cmds[i]->opts_count)
             continue;
         dt_buf_print(buf, "  %s) _arguments", cmds[i]->name);
-        for (size_t j = 0; j < cmds[i]->opts_count; j++)
-            dt_buf_print(buf, " '--%s[%s]%s'", cmds[i]->opts[j].name, cmds[i]->opts[j].help,
-                         cmds[i]->opts[j].type == DT_OPT_FLAG ? "" : ":value:");
+        for (size_t j = 0; j < cmds[i]->opts_count; j++) {
+            dt_buf_print(buf, " '--%s[", cmds[i]->opts[j].name);
+            shell_text(buf, cmds[i]->opts[j].help);
+            dt_buf_print(buf, "]%s'", cmds[i]->opts[j].type == DT_OPT_FLAG ? "" : ":value:");
+        }
         dt_buf_text(buf, " '*:file:_files' ;;\n");
     }
     dt_buf_print(buf, "  esac\n}\n_%s \"$@\"\n", program);
@@ -203,12 +221,16 @@ static void fish_script(struct dt_buf *buf, const char *program, const struct dt
     for (size_t i = 0; i < count; i++) {
         int first = (int)strcspn(cmds[i]->name, " ");
 
-        dt_buf_print(buf, "complete -c %s -n __fish_use_subcommand -a '%.*s' -d '%s'\n", program,
-                     first, cmds[i]->name, cmds[i]->summary);
-        for (size_t j = 0; j < cmds[i]->opts_count; j++)
-            dt_buf_print(buf, "complete -c %s -n '__fish_seen_subcommand_from %.*s' -l %s -d '%s'\n",
-                         program, first, cmds[i]->name, cmds[i]->opts[j].name,
-                         cmds[i]->opts[j].help);
+        dt_buf_print(buf, "complete -c %s -n __fish_use_subcommand -a '%.*s' -d '", program,
+                     first, cmds[i]->name);
+        shell_text(buf, cmds[i]->summary);
+        dt_buf_text(buf, "'\n");
+        for (size_t j = 0; j < cmds[i]->opts_count; j++) {
+            dt_buf_print(buf, "complete -c %s -n '__fish_seen_subcommand_from %.*s' -l %s -d '",
+                         program, first, cmds[i]->name, cmds[i]->opts[j].name);
+            shell_text(buf, cmds[i]->opts[j].help);
+            dt_buf_text(buf, "'\n");
+        }
     }
 }
 
