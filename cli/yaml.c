@@ -290,7 +290,9 @@ static void refuse_syntax(struct reader *reader)
         if (reader->stack[i].is_flow)
             stumble.flow = reader->stack[i].node->at;
     if (parser->error == YAML_READER_ERROR)
-        dt_yaml_source_place(&reader->source, parser->problem_offset, &stumble.line, &stumble.col);
+        dt_yaml_source_place(&reader->source,
+                             parser->problem_offset + reader->source.line_at[0], &stumble.line,
+                             &stumble.col);
     reader->is_fatal = true;
     dt_yaml_source_explain(&reader->source, &stumble, reader->problems);
 }
@@ -300,10 +302,12 @@ static void read_events(struct reader *reader)
     bool is_over = false;
     yaml_event_t event;
 
+    /* behind the byte order mark, which libyaml would count as a column */
     yaml_parser_set_encoding(&reader->parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&reader->parser,
-                                 (const unsigned char *)reader->source.bytes,
-                                 reader->source.size);
+                                 (const unsigned char *)reader->source.bytes +
+                                     reader->source.line_at[0],
+                                 reader->source.size - reader->source.line_at[0]);
     while (!is_over && !reader->is_fatal) {
         if (!yaml_parser_parse(&reader->parser, &event)) {
             refuse_syntax(reader);

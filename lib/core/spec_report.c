@@ -9,16 +9,22 @@
 #define SHOWN_COLUMNS_MAX 120 /* a longer source line is cut around the caret */
 #define SHOWN_BEFORE 40
 
+static void problem_release(struct dt_problem *problem)
+{
+    dt_free(problem->path);
+    dt_free(problem->text);
+    dt_free(problem->help);
+    dt_free(problem->suggestion);
+    *problem = (struct dt_problem){0};
+}
+
 void dt_problems_release(struct dt_problems *problems)
 {
     if (!problems)
         return;
-    for (size_t i = 0; i < problems->count; i++) {
-        dt_free(problems->item[i].path);
-        dt_free(problems->item[i].text);
-        dt_free(problems->item[i].help);
-        dt_free(problems->item[i].suggestion);
-    }
+    for (size_t i = 0; i < problems->count; i++)
+        problem_release(&problems->item[i]);
+    problem_release(&problems->spill);
     dt_free(problems->item);
     *problems = (struct dt_problems){0};
 }
@@ -37,27 +43,21 @@ struct dt_problem *dt_problem_add(struct dt_problems *problems, const char *path
     struct dt_problem *item;
     size_t index = problems->count;
 
-    problems->item = dt_realloc(problems->item, DT_SPEC_PROBLEMS_MAX + 1, sizeof(*item));
+    problems->item = dt_realloc(problems->item, DT_SPEC_PROBLEMS_MAX, sizeof(*item));
     problems->errors++;
+    while (index && is_before(at, problems->item[index - 1].at))
+        index--;
     if (problems->count == DT_SPEC_PROBLEMS_MAX) {
         problems->dropped++;
-        while (index && is_before(at, problems->item[index - 1].at))
-            index--;
-        if (index == problems->count)
-            index--; /* every one stands before: the new one takes the last place, as good */
-        item = &problems->item[problems->count - 1];
-        dt_free(item->path);
-        dt_free(item->text);
-        dt_free(item->help);
-        dt_free(item->suggestion);
-        problems->count--;
-    } else {
-        while (index && is_before(at, problems->item[index - 1].at))
-            index--;
+        problem_release(&problems->spill);
+        if (index < problems->count)
+            problems->spill = problems->item[--problems->count];
     }
-    item = problems->item + index;
-    memmove(item + 1, item, (problems->count - index) * sizeof(*item));
-    problems->count++;
+    item = index == DT_SPEC_PROBLEMS_MAX ? &problems->spill : problems->item + index;
+    if (index < DT_SPEC_PROBLEMS_MAX) {
+        memmove(item + 1, item, (problems->count - index) * sizeof(*item));
+        problems->count++;
+    }
     *item = (struct dt_problem){.path = dt_copy_text(path), .at = at};
     snprintf(item->code, sizeof(item->code), "%s", code);
     return item;

@@ -106,7 +106,7 @@ static void duration_problem(struct dt_problem *problem, const struct dt_spec_fi
         dt_problem_text(problem, "%s: \"%s\" is not a duration", problem->path, text);
         dt_problem_help(problem, "units are ms s m h d, the largest first: 90s, 15m, 2h30m, 1d");
         if (field->types & DT_SPEC_WORD) {
-            dt_buf_text(&help, "write a duration such as 15m, ");
+            dt_buf_text(&help, "write a duration such as 15m, or ");
             dt_spec_words_print(&help, field->words);
             dt_problem_help(problem, "%s", dt_buf_str(&help));
         }

@@ -168,6 +168,9 @@ static struct dt_tree *wrong_kind(struct walk *walk, const struct dt_spec_field 
         problem = refuse_type(walk, field, node, "spec.type");
         if (is_text && (types & DT_SPEC_LIST) && !field->item->object)
             dt_problem_help(problem, "write a list: [%.60s]", node->text);
+        if (node->kind == DT_TREE_INT && (types & DT_SPEC_MAP) && field->object->count == 1)
+            dt_problem_help(problem, "write {%s: %lld}", field->object->fields[0].name,
+                            (long long)node->int_value);
     }
     return unknown();
 }
@@ -566,6 +569,8 @@ static struct dt_tree *object_make(struct walk *walk, const struct dt_spec_objec
 struct dt_tree *dt_spec_resolve(const struct dt_tree *written, struct dt_problems *problems)
 {
     struct walk walk = {.problems = problems};
+    struct dt_tree *made = object_make(&walk, &dt_spec_root, written);
 
-    return object_make(&walk, &dt_spec_root, written);
+    made->at = written->at;
+    return made;
 }

@@ -95,6 +95,7 @@ struct dt_problems {
     size_t count;
     size_t dropped; /* more than the maximum */
     size_t errors;  /* problems that are no warnings, the dropped ones too */
+    struct dt_problem spill; /* the one dropped last, so that its texts have a place; private */
 };
 
 /*
