@@ -316,7 +316,8 @@ static bool explain_flow(const struct dt_yaml_source *source,
     char c = char_at(source, stumble->line, stumble->col);
     struct dt_problem *problem;
 
-    if (stumble->flow.line != stumble->line || !strstr(stumble->problem, "did not find expected ','"))
+    if (stumble->flow.line != stumble->line ||
+        !strstr(stumble->problem, "did not find expected ','"))
         return false;
     if (c == ']' || c == '}') {
         char open = char_at(source, stumble->flow.line, stumble->flow.col);

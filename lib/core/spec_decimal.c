@@ -109,13 +109,14 @@ void dt_decimal_print(struct dt_decimal value, char *text, size_t size)
 int64_t dt_decimal_micro(struct dt_decimal value)
 {
     int shift = value.exponent + 6;
+    int64_t micro = value.mantissa;
 
     for (; shift > 0; shift--)
-        if (__builtin_mul_overflow(value.mantissa, 10, &value.mantissa))
+        if (__builtin_mul_overflow(micro, 10, &micro))
             return value.mantissa < 0 ? INT64_MIN : INT64_MAX;
-    for (; shift < 0 && value.mantissa; shift++)
-        value.mantissa /= 10;
-    return value.mantissa;
+    for (; shift < 0 && micro; shift++)
+        micro /= 10;
+    return micro;
 }
 
 int dt_decimal_compare(struct dt_decimal left, struct dt_decimal right)

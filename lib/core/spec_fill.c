@@ -1,4 +1,4 @@
-/* From a resolved tree to struct dt_spec, by the offsets of the table; the built-in restart rules. */
+/* From a resolved tree to struct dt_spec, by the table; the built-in restart rules. */
 #include "spec_table.h"
 
 #include <assert.h>

@@ -63,6 +63,7 @@ struct dt_problem *dt_problem_add(struct dt_problems *problems, const char *path
     return item;
 }
 
+static char *print_text(const char *format, va_list args) DT_PRINTF(1, 0);
 static char *print_text(const char *format, va_list args)
 {
     char text[1024];

@@ -265,7 +265,8 @@ static void rule_hosts(struct dt_tree *resolved, struct dt_problems *problems)
             struct dt_problem *problem = dt_spec_problem(problems, resolved, "resources.include",
                                                          "spec.hosts");
 
-            dt_problem_text(problem, "resources.include leaves %lld of the %lld hosts that the job needs",
+            dt_problem_text(problem, "resources.include leaves %lld of the %lld hosts "
+                                     "that the job needs",
                             (long long)left, (long long)least);
         }
     }

@@ -26,7 +26,8 @@ TEST(report__near_miss_of_a_key)
                  "resources:\n"
                  "  nodes: 1\n"
                  "  gpu_per_node: 8\n",
-                 "job.yaml:7:3: error[spec.unknown-key]: unknown key \"gpu_per_node\" in resources\n"
+                 "job.yaml:7:3: error[spec.unknown-key]: unknown key \"gpu_per_node\" "
+                 "in resources\n"
                  "    7 |   gpu_per_node: 8\n"
                  "      |   ^~~~~~~~~~~~\n"
                  "  help: did you mean \"gpus_per_node\"?\n");
@@ -34,7 +35,8 @@ TEST(report__near_miss_of_a_key)
 
 TEST(report__duration_without_a_unit)
 {
-    CHECK_REPORT("version: 1\ncommand: [x]\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\nlimits:\n  time: 4:00\n",
+    CHECK_REPORT("version: 1\ncommand: [x]\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n"
+                 "limits:\n  time: 4:00\n",
                  "job.yaml:21:9: error[spec.duration-unit]: limits.time needs a unit\n"
                  "   21 |   time: 4:00\n"
                  "      |         ^~~~\n"
@@ -91,7 +93,8 @@ TEST(report__all_errors_at_once_in_their_order)
                  "    4 | tensor: 2\n"
                  "      | ^~~~~~\n"
                  "  help: \"tensor\" belongs under \"parallel\"\n"
-                 "job.yaml:5:1: error[yaml.duplicate-key]: \"name\" is here twice, first in line 3\n"
+                 "job.yaml:5:1: error[yaml.duplicate-key]: \"name\" is here twice, first in "
+                 "line 3\n"
                  "    5 | name: b\n"
                  "      | ^~~~\n"
                  "  help: keep one of the two\n");
@@ -113,8 +116,9 @@ TEST(report__escapes_do_not_reach_the_terminal)
                  "    3 | qu\xef\xbf\xbd" "eue: a\n"
                  "      | ^~~~~~\n"
                  "  help: known here: version, name, project, queue, priority, labels, resources, "
-                 "topology, parallel, trainer, command, script, launch, mpi, workdir, env, secrets, "
-                 "compat, checkpoint, restart, health, limits, preempt, after, begin, deadline, "
+                 "topology, parallel, trainer, command, script, launch, mpi, workdir, env, "
+                 "secrets, compat, checkpoint, restart, health, limits, preempt, after, begin, "
+                 "deadline, "
                  "on_control_loss, output, notify, container\n");
 }
 
@@ -133,7 +137,8 @@ TEST(report__long_lines_are_cut_around_the_caret)
     reading = reading_of(text.data, text.size);
     CHECK_TEXT(dt_buf_str(&reading.report),
                "job.yaml:2:220: error[spec.unquoted]: labels.b must be a text, found 1.5\n"
-               "    2 | ...xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\", b: 1.5, c: \"yyyyyyyyyyyyyyyyyyyyyy"
+               "    2 | ...xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+               "\", b: 1.5, c: \"yyyyyyyyyyyyyyyyyyyyyy"
                "yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\n"
                "      |                                            ^~~\n"
                "  help: put it in quotes: \"1.5\"\n");

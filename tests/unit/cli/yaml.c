@@ -47,7 +47,8 @@ TEST(yaml__types_scalars_by_the_core_rules)
 
 TEST(yaml__reads_blocks_and_comments)
 {
-    CHECK_JSON("a: |\n  x\n  \ty\nb: >\n  one\n  two\n# end\n", "{\"a\":\"x\\n\\u0009y\\n\",\"b\":\"one two\\n\"}");
+    CHECK_JSON("a: |\n  x\n  \ty\nb: >\n  one\n  two\n# end\n",
+               "{\"a\":\"x\\n\\u0009y\\n\",\"b\":\"one two\\n\"}");
     CHECK_JSON("a:\n- 1\n- {b: c}\n", "{\"a\":[1,{\"b\":\"c\"}]}");
     CHECK_JSON("%YAML 1.2\n---\na: 1\n...\n", "{\"a\":1}");
 }
@@ -121,8 +122,9 @@ TEST(yaml__says_a_missing_colon)
     CHECK_REFUSAL("a: 1\nresources\n  nodes: 1\n",
                   "f:2:1: error[yaml.colon]: a colon is missing behind the key\n"
                   "  help: write \"key: value\", or \"key:\" above an indented block\n");
-    CHECK_REFUSAL("a: 1\nb\n", "f:2:1: error[yaml.colon]: a colon is missing behind the key\n"
-                               "  help: write \"key: value\", or \"key:\" above an indented block\n");
+    CHECK_REFUSAL("a: 1\nb\n",
+                  "f:2:1: error[yaml.colon]: a colon is missing behind the key\n"
+                  "  help: write \"key: value\", or \"key:\" above an indented block\n");
 }
 
 TEST(yaml__says_a_missing_space_behind_the_colon)
@@ -142,7 +144,8 @@ TEST(yaml__says_bad_indentation)
                   "  help: line 2 begins at column 3 and has its value already\n");
     CHECK_REFUSAL("a:\n   b: 1\n  c: 2\n",
                   "f:3:3: error[yaml.indent]: the indentation does not fit the lines above\n"
-                  "  help: the block began in line 1 at column 1; this line begins at column 3\n");
+                  "  help: the block began in line 1 at column 1; this line begins at "
+                  "column 3\n");
     CHECK_REFUSAL("a:\n  - x\n b: 2\n",
                   "f:3:2: error[yaml.indent]: the indentation does not fit the lines above\n"
                   "  help: the block began in line 1 at column 1; this line begins at column 2\n");
@@ -193,13 +196,15 @@ TEST(yaml__refuses_bytes_that_are_not_utf8)
 
 TEST(yaml__refuses_what_dt_does_not_want_of_yaml)
 {
-    CHECK_REFUSAL("a: 1\n---\nb: 2\n", "f:2:1: error[yaml.documents]: a second document; one is taken\n");
+    CHECK_REFUSAL("a: 1\n---\nb: 2\n",
+                  "f:2:1: error[yaml.documents]: a second document; one is taken\n");
     CHECK_REFUSAL("a: &x 1\nb: 2\n", "f:1:4: error[yaml.anchor]: anchors are not supported: &x\n"
                                      "  help: write the value where it is needed\n");
     CHECK_REFUSAL("a: *x\n", "f:1:4: error[yaml.alias]: aliases are not supported: *x\n"
                              "  help: write the value here, or put a text in quotes: \"*x\"\n");
-    CHECK_REFUSAL("a: !x 1\n", "f:1:4: error[yaml.tag]: tags are not supported\n"
-                               "  help: leave it out, or put a text that begins with ! in quotes\n");
+    CHECK_REFUSAL("a: !x 1\n",
+                  "f:1:4: error[yaml.tag]: tags are not supported\n"
+                  "  help: leave it out, or put a text that begins with ! in quotes\n");
     CHECK_REFUSAL("<<: {a: 1}\n", "f:1:1: error[yaml.merge]: merge keys are not supported\n"
                                   "  help: write the values where they are needed\n");
     CHECK_REFUSAL("a: 1\na: {b: 1, b: 2}\n",
