@@ -1,10 +1,6 @@
-/* dtctl explain, completion, version, help: what dtctl knows by itself. */
-#include <stdio.h>
-#include <string.h>
-
+/* dtctl explain, version: what dtctl knows by itself. */
 #include "api.h"
 #include "cmds.h"
-#include "dt/base/text.h"
 #include "dt/core/spec.h"
 #include "render.h"
 #include "say.h"
@@ -47,32 +43,6 @@ const struct dt_cmd dt_cli_explain = {
     .opts_count = DT_COUNT(explain_opts),
     .group = DT_GROUP_HELP,
     .run = explain_run,
-};
-
-static int completion_run(const struct dt_args *args)
-{
-    struct dt_buf buf = {0};
-    struct dt_err err = {0};
-    enum dt_code code = dt_cmd_completion(&buf, "dtctl", args->operands[0], dt_cmds,
-                                          dt_cmds_count, &err);
-
-    if (code)
-        err.code = DT_USAGE;
-    else
-        dt_put(&buf);
-    dt_buf_release(&buf);
-    return code ? dt_say_error(&err) : 0;
-}
-
-const struct dt_cmd dt_cli_completion = {
-    .name = "completion",
-    .operands = "bash|zsh|fish",
-    .operands_least = 1,
-    .operands_most = 1,
-    .summary = "Print the completion script of a shell.",
-    .examples = "  source <(dtctl completion bash)\n",
-    .group = DT_GROUP_HELP,
-    .run = completion_run,
 };
 
 static const struct dt_opt version_opts[] = {
@@ -127,62 +97,4 @@ const struct dt_cmd dt_cli_version = {
     .opts_count = DT_COUNT(version_opts),
     .group = DT_GROUP_HELP,
     .run = version_run,
-};
-
-static void all_show(void)
-{
-    static const char *const titles[] = {[DT_GROUP_JOBS] = "jobs",
-                                         [DT_GROUP_CLUSTER] = "cluster",
-                                         [DT_GROUP_HELP] = "help"};
-    struct dt_buf buf = {0};
-
-    dt_buf_text(&buf, "usage: dtctl [--context NAME] COMMAND [options] [operands]\n");
-    for (size_t group = 0; group < DT_COUNT(titles); group++) {
-        dt_buf_print(&buf, "\n%s:\n", titles[group]);
-        for (size_t i = 0; i < dt_cmds_count; i++)
-            if (dt_cmds[i]->group == (int)group)
-                dt_buf_print(&buf, "  %-13s %-14s %s\n", dt_cmds[i]->name, dt_cmds[i]->operands,
-                             dt_cmds[i]->summary);
-    }
-    dt_buf_text(&buf, "\none command: dtctl help COMMAND\n");
-    dt_put(&buf);
-    dt_buf_release(&buf);
-}
-
-static int help_run(const struct dt_args *args)
-{
-    struct dt_err err = {0};
-    struct dt_buf buf = {0};
-    char *words[2] = {NULL, NULL};
-    int count = (int)args->operands_count, used = 0;
-    const struct dt_cmd *cmd;
-
-    if (!count) {
-        all_show();
-        return 0;
-    }
-    for (int i = 0; i < count; i++)
-        words[i] = dt_copy_text(args->operands[i]);
-    cmd = dt_cmd_find(dt_cmds, dt_cmds_count, count, words, &used);
-    if (cmd && used == count) {
-        dt_cmd_help(&buf, "dtctl", cmd);
-        dt_put(&buf);
-    } else {
-        dt_fail(&err, DT_USAGE, "no command \"%.40s%s%.40s\"", words[0], words[1] ? " " : "",
-                words[1] ? words[1] : "");
-        dt_hint(&err, "all commands: dtctl help");
-    }
-    dt_buf_release(&buf);
-    dt_free(words[0]);
-    dt_free(words[1]);
-    return err.code ? dt_say_error(&err) : 0;
-}
-
-const struct dt_cmd dt_cli_help = {
-    .name = "help",
-    .operands = "[COMMAND]",
-    .operands_most = 2,
-    .summary = "All commands, or the options of one.",
-    .group = DT_GROUP_HELP,
-    .run = help_run,
 };

@@ -36,10 +36,12 @@ static void event_row(struct dt_table *table, const struct dt_tree *event)
         dt_table_cell(table, dt_cell_text(dt_tree_get(event, names[i])));
 }
 
-/* Pages of at most PAGE_MOST until limit; items gathers them. *next is the cursor, 0 = no more. */
-static enum dt_code events_fetch(struct dt_api *api, const char *id, int64_t limit,
+/* Pages of at most PAGE_MOST until --limit; items gathers them. *next is the cursor, 0 = no
+ * more. */
+static enum dt_code events_fetch(struct dt_api *api, const struct dt_args *args,
                                  struct dt_tree *items, uint64_t *next, struct dt_err *err)
 {
+    const int64_t limit = dt_args_int(args, "limit", PAGE_MOST);
     enum dt_code code = DT_OK;
 
     *next = 0;
@@ -49,7 +51,7 @@ static enum dt_code events_fetch(struct dt_api *api, const char *id, int64_t lim
         struct dt_buf path = {0};
         char number[24];
 
-        dt_api_path(&path, "/v1/jobs/", id, "/events");
+        dt_api_path(&path, "/v1/jobs/", args->operands[0], "/events");
         snprintf(number, sizeof(number), "%llu", (unsigned long long)*next);
         if (*next)
             dt_api_query(&path, "from", number);
@@ -141,8 +143,7 @@ static int events_run(const struct dt_args *args)
 
     items = dt_tree_put_new(list, "items", DT_TREE_LIST);
     if (!(code = dt_api_open(&api, args, &err)) &&
-        !(code = events_fetch(&api, args->operands[0], dt_args_int(args, "limit", 1000), items,
-                              &next, &err)))
+        !(code = events_fetch(&api, args, items, &next, &err)))
         code = events_print(args, list, next, &err);
     if (code)
         exit = dt_say_error(&err);

@@ -265,7 +265,8 @@ const struct dt_cmd dt_cli_submit = {
               "status 3). FILE - reads standard input. With --wait or --follow the exit status is "
               "the job's: 0 succeeded, 10 failed, 11 cancelled, 12 a limit was exceeded, 13 lost; "
               "Ctrl-C leaves the job running.",
-    .examples = "  dtctl submit job.yaml\n  dtctl submit --set resources.nodes=4 --follow job.yaml\n"
+    .examples = "  dtctl submit job.yaml\n"
+                "  dtctl submit --set resources.nodes=4 --follow job.yaml\n"
                 "  dtctl submit --dry-run=server a.yaml b.yaml\n"
                 "  id=$(dtctl submit --env DATA_ROOT=/data job.yaml)\n",
     .opts = opts,

@@ -12,10 +12,6 @@ extern const struct dt_cmd dt_cli_submit, dt_cli_ls, dt_cli_show, dt_cli_describ
 extern const struct dt_cmd dt_cli_nodes, dt_cli_nodes_ls, dt_cli_nodes_show, dt_cli_nodes_types,
     dt_cli_nodes_cordon, dt_cli_nodes_drain, dt_cli_nodes_resume;
 extern const struct dt_cmd dt_cli_up, dt_cli_down, dt_cli_doctor;
-extern const struct dt_cmd dt_cli_explain, dt_cli_completion, dt_cli_version, dt_cli_help;
-
-/* All of them, in the order of the help. */
-extern const struct dt_cmd *const dt_cmds[];
-extern const size_t dt_cmds_count;
+extern const struct dt_cmd dt_cli_explain, dt_cli_version;
 
 #endif

@@ -38,7 +38,7 @@ static bool is_over(const struct dt_tree *job)
     return state != DT_JOB_STATE_COUNT && dt_job_is_terminal(state);
 }
 
-int dt_job_exit(const struct dt_tree *job)
+static int job_exit(const struct dt_tree *job)
 {
     const char *state = dt_tree_str(job, "state", "");
     const char *cause = dt_tree_str(dt_tree_get(job, "result"), "cause", "");
@@ -134,7 +134,7 @@ static void over(struct state *state, struct item *item, const struct dt_tree *j
     struct dt_buf line = {0}, put = {0};
 
     item->is_over = true;
-    item->exit = dt_job_exit(job);
+    item->exit = job_exit(job);
     state->over_count++;
     dt_progress_hide(&state->bar);
     dt_job_sentence(&line, job);

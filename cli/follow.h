@@ -21,9 +21,6 @@ struct dt_follow {
  */
 int dt_follow_run(const struct dt_follow *follow);
 
-/* Exit status a finished job stands for. */
-int dt_job_exit(const struct dt_tree *job);
-
 /* The sentence of how a job stands, such as "failed: rank 1 on n2 was killed by signal 9". */
 void dt_job_sentence(struct dt_buf *buf, const struct dt_tree *job);
 

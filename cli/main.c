@@ -1,4 +1,4 @@
-/* dtctl: find the command of the line and run it. */
+/* dtctl: the table of commands, its help, and the way from a command line to its command. */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,15 +6,100 @@
 #include "dt/base/text.h"
 #include "say.h"
 
-const struct dt_cmd *const dt_cmds[] = {
+static const struct dt_cmd cli_completion, cli_help;
+
+static const struct dt_cmd *const cmds[] = {
     &dt_cli_submit,       &dt_cli_ls,          &dt_cli_show,        &dt_cli_describe,
     &dt_cli_why,          &dt_cli_logs,        &dt_cli_events,      &dt_cli_cancel,
     &dt_cli_wait,         &dt_cli_nodes,       &dt_cli_nodes_ls,    &dt_cli_nodes_show,
     &dt_cli_nodes_types,  &dt_cli_nodes_cordon, &dt_cli_nodes_drain, &dt_cli_nodes_resume,
     &dt_cli_up,           &dt_cli_down,        &dt_cli_doctor,      &dt_cli_explain,
-    &dt_cli_completion,   &dt_cli_version,     &dt_cli_help,
+    &cli_completion,      &dt_cli_version,     &cli_help,
 };
-const size_t dt_cmds_count = DT_COUNT(dt_cmds);
+
+static int completion_run(const struct dt_args *args)
+{
+    struct dt_buf buf = {0};
+    struct dt_err err = {0};
+    enum dt_code code = dt_cmd_completion(&buf, "dtctl", args->operands[0], cmds,
+                                          DT_COUNT(cmds), &err);
+
+    if (code)
+        err.code = DT_USAGE;
+    else
+        dt_put(&buf);
+    dt_buf_release(&buf);
+    return code ? dt_say_error(&err) : 0;
+}
+
+static const struct dt_cmd cli_completion = {
+    .name = "completion",
+    .operands = "bash|zsh|fish",
+    .operands_least = 1,
+    .operands_most = 1,
+    .summary = "Print the completion script of a shell.",
+    .examples = "  source <(dtctl completion bash)\n",
+    .group = DT_GROUP_HELP,
+    .run = completion_run,
+};
+
+static void all_show(void)
+{
+    static const char *const titles[] = {[DT_GROUP_JOBS] = "jobs",
+                                         [DT_GROUP_CLUSTER] = "cluster",
+                                         [DT_GROUP_HELP] = "help"};
+    struct dt_buf buf = {0};
+
+    dt_buf_text(&buf, "usage: dtctl [--context NAME] COMMAND [options] [operands]\n");
+    for (size_t group = 0; group < DT_COUNT(titles); group++) {
+        dt_buf_print(&buf, "\n%s:\n", titles[group]);
+        for (size_t i = 0; i < DT_COUNT(cmds); i++)
+            if (cmds[i]->group == (int)group)
+                dt_buf_print(&buf, "  %-13s %-14s %s\n", cmds[i]->name, cmds[i]->operands,
+                             cmds[i]->summary);
+    }
+    dt_buf_text(&buf, "\none command: dtctl help COMMAND\n");
+    dt_put(&buf);
+    dt_buf_release(&buf);
+}
+
+static int help_run(const struct dt_args *args)
+{
+    struct dt_err err = {0};
+    struct dt_buf buf = {0};
+    char *words[2] = {NULL, NULL};
+    int count = (int)args->operands_count, used = 0;
+    const struct dt_cmd *cmd;
+
+    if (!count) {
+        all_show();
+        return 0;
+    }
+    for (int i = 0; i < count; i++)
+        words[i] = dt_copy_text(args->operands[i]);
+    cmd = dt_cmd_find(cmds, DT_COUNT(cmds), count, words, &used);
+    if (cmd && used == count) {
+        dt_cmd_help(&buf, "dtctl", cmd);
+        dt_put(&buf);
+    } else {
+        dt_fail(&err, DT_USAGE, "no command \"%.40s%s%.40s\"", words[0], words[1] ? " " : "",
+                words[1] ? words[1] : "");
+        dt_hint(&err, "all commands: dtctl help");
+    }
+    dt_buf_release(&buf);
+    dt_free(words[0]);
+    dt_free(words[1]);
+    return err.code ? dt_say_error(&err) : 0;
+}
+
+static const struct dt_cmd cli_help = {
+    .name = "help",
+    .operands = "[COMMAND]",
+    .operands_most = 2,
+    .summary = "All commands, or the options of one.",
+    .group = DT_GROUP_HELP,
+    .run = help_run,
+};
 
 /* The commands of the first day, in the order a newcomer meets them. */
 static const struct dt_cmd *const first_day[] = {
@@ -40,19 +125,19 @@ static int first_day_show(void)
 
 static int unknown(const char *word, const char *second)
 {
-    const char *names[DT_COUNT(dt_cmds)];
+    const char *names[DT_COUNT(cmds)];
     struct dt_err err = {0};
     const char *near;
     char both[65];
 
-    for (size_t i = 0; i < dt_cmds_count; i++)
-        names[i] = dt_cmds[i]->name;
+    for (size_t i = 0; i < DT_COUNT(cmds); i++)
+        names[i] = cmds[i]->name;
     dt_fail(&err, DT_USAGE, "unknown command \"%.64s\"", word);
-    near = dt_text_nearest(word, names, dt_cmds_count);
+    near = dt_text_nearest(word, names, DT_COUNT(cmds));
     if (second) {
         snprintf(both, sizeof(both), "%.31s %.31s", word, second);
         if (!near || strcmp(near, word) == 0)
-            near = dt_text_nearest(both, names, dt_cmds_count);
+            near = dt_text_nearest(both, names, DT_COUNT(cmds));
         dt_fail(&err, DT_USAGE, "unknown command \"%s\"", near && !strchr(near, ' ') ? word : both);
     }
     if (near)
@@ -70,8 +155,8 @@ static bool is_group_mistake(const struct dt_cmd *cmd, int words, int argc, char
     if (words >= argc || argv[words][0] == '-' || cmd->operands_most != 0)
         return false;
     snprintf(prefix, sizeof(prefix), "%.60s ", cmd->name);
-    for (size_t i = 0; i < dt_cmds_count; i++)
-        if (strncmp(dt_cmds[i]->name, prefix, strlen(prefix)) == 0)
+    for (size_t i = 0; i < DT_COUNT(cmds); i++)
+        if (strncmp(cmds[i]->name, prefix, strlen(prefix)) == 0)
             return true;
     return false;
 }
@@ -103,8 +188,8 @@ static int man_print(void)
 {
     struct dt_buf buf = {0};
 
-    dt_cmd_man(&buf, "dtctl", "submit and watch distributed training jobs", dt_cmds,
-               dt_cmds_count);
+    dt_cmd_man(&buf, "dtctl", "submit and watch distributed training jobs", cmds,
+               DT_COUNT(cmds));
     dt_put(&buf);
     dt_buf_release(&buf);
     return 0;
@@ -149,10 +234,10 @@ int main(int argc, char **argv)
     if (!argc)
         return first_day_show();
     lead = lead_count(argc, argv);
-    cmd = dt_cmd_find(dt_cmds, dt_cmds_count, argc - lead, argv + lead, &words);
+    cmd = dt_cmd_find(cmds, DT_COUNT(cmds), argc - lead, argv + lead, &words);
     rotate(argv, lead, cmd ? words : 1);
     if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)
-        return cmd_run(&dt_cli_help, argc - 1, argv + 1);
+        return cmd_run(&cli_help, argc - 1, argv + 1);
     if (strcmp(argv[0], "--version") == 0)
         return cmd_run(&dt_cli_version, argc - 1, argv + 1);
     if (strcmp(argv[0], "--man") == 0)
