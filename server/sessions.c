@@ -199,6 +199,16 @@ static void on_reports(struct session *session, const struct dt_tree *body,
     dt_event_release(&event);
 }
 
+/* The agent must see that it is heard; reports are acknowledged by core, once durable. */
+static void acknowledge_beat(struct session *session)
+{
+    struct dt_tree *message = dt_msg_make("ack");
+
+    dt_tree_put_u64(message, "number", 0);
+    dt_conn_send(session->conn, message, NULL, 0);
+    dt_tree_free(message);
+}
+
 /* Send joined fence data to every node of the generation, in parts. */
 static void fence_out(struct sessions *all, const struct dt_tree *header,
                       const struct dt_buf *joined)
@@ -407,14 +417,16 @@ static void on_frame(void *owner, struct dt_conn *conn, struct dt_frame *frame)
         dt_conn_close(conn, session->number ? "fenced by a newer session" : "no hello");
         return;
     }
-    if (strcmp(type, "beat") == 0)
+    if (strcmp(type, "beat") == 0) {
+        acknowledge_beat(session);
         on_reports(session, frame->body, DT_EV_NODE_BEAT);
-    else if (strcmp(type, "report") == 0)
+    } else if (strcmp(type, "report") == 0) {
         on_reports(session, frame->body, DT_EV_GANG_REPORT);
-    else if (strcmp(type, "fence") == 0)
+    } else if (strcmp(type, "fence") == 0) {
         on_fence(session, frame);
-    else if (strcmp(type, "logs") == 0)
+    } else if (strcmp(type, "logs") == 0) {
         on_logs(session, frame);
+    }
 }
 
 static void on_closed(void *owner, struct dt_conn *conn, bool is_reset, const char *reason)

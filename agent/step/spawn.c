@@ -1,0 +1,542 @@
+/* Ranks as processes: started in their group, ended with it. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "dt/base/json.h"
+#include "dt/os/file.h"
+#include "dt/os/log.h"
+#include "dt/os/proc.h"
+#include "step.h"
+
+extern char **environ;
+
+#define ARGS_MAX 4096
+
+/* Everything a child needs, made before the fork: the child only makes system calls. */
+struct plan {
+    char **argv;      /* NULL-terminated; argv[0] is the program */
+    char path[1024];  /* absolute */
+    char **env;       /* NULL-terminated, borrowed from texts */
+    struct dt_texts texts;
+    const char *workdir;
+    const struct cgroup *group;
+    const char *uts_name; /* NULL = keep the host's name */
+    bool ignores_sigpipe;
+};
+
+static const char *launch_of(const struct step *step)
+{
+    return dt_tree_str(step->bundle, "launch", "none");
+}
+
+static bool launches_mpi(const struct step *step)
+{
+    return strcmp(launch_of(step), "mpi") == 0;
+}
+
+static void group_name(const struct step *step, char *text, size_t size)
+{
+    char id[24];
+
+    dt_job_id_format(step->job, id, sizeof(id));
+    snprintf(text, size, "%.8s/%s/%s-g%llu", dt_tree_str(step->bundle, "cluster", "none"),
+             step->node, id, (unsigned long long)step->gen);
+}
+
+/* A file of the generation below the run directory. */
+static void run_file(const struct step *step, const char *name, char *path, size_t size)
+{
+    snprintf(path, size, "%.250s/j%llu-g%llu.%s", step->run_dir, (unsigned long long)step->job,
+             (unsigned long long)step->gen, name);
+}
+
+static enum dt_code write_inputs(struct step *step, struct dt_err *err)
+{
+    const struct dt_tree *spec = dt_tree_get(step->bundle, "spec");
+    const char *script = dt_tree_str(step->bundle, "script", NULL);
+    struct dt_buf text = {0};
+    char path[400];
+    enum dt_code code = DT_OK;
+
+    if (spec) {
+        run_file(step, "spec.json", path, sizeof(path));
+        dt_json_write(&text, spec);
+        code = dt_file_replace(path, text.data, text.size, 0600, err);
+    } else if (script) {
+        run_file(step, "script", path, sizeof(path));
+        code = dt_file_replace(path, script, strlen(script), 0700, err);
+    }
+    dt_buf_release(&text);
+    return code;
+}
+
+static enum dt_code ranks_make(struct step *step, struct dt_err *err)
+{
+    const struct dt_tree *rows = dt_tree_get(step->bundle, "ranks");
+    bool is_single = strcmp(launch_of(step), "none") == 0;
+    enum dt_code code = DT_OK;
+
+    step->ranks_count = is_single ? 1 : (int)rows->count;
+    step->ranks = dt_alloc((size_t)step->ranks_count, sizeof(*step->ranks));
+    for (int i = 0; i < step->ranks_count; i++) {
+        struct rank *rank = &step->ranks[i];
+
+        rank->step = step;
+        rank->pidfd = rank->pipe_fd = rank->log_fd = -1;
+        rank->local = i;
+    }
+    const struct dt_tree *row = rows->first;
+    for (int i = 0; i < step->ranks_count && row && !code; i++, row = row->next) {
+        step->ranks[i].number = (int)dt_tree_int(row, "rank", 0);
+        code = logs_open(step, &step->ranks[i], err);
+    }
+    return code;
+}
+
+enum dt_code spawn_prepare(struct step *step, struct dt_err *err)
+{
+    const struct dt_tree *rows = dt_tree_get(step->bundle, "ranks");
+    char name[200];
+    enum dt_code code;
+
+    if (!rows || !rows->count || rows->count > DT_DEVICES_PER_NODE_MAX)
+        return dt_fail(err, DT_INVALID, "the order names no ranks for this node");
+    if (access(dt_tree_str(step->bundle, "workdir", "/"), X_OK) != 0) {
+        dt_fail(err, DT_NOT_FOUND, "the working directory %.200s is not there: %s",
+                dt_tree_str(step->bundle, "workdir", "/"), strerror(errno));
+        return DT_NOT_FOUND;
+    }
+    step->log_bytes_max = dt_tree_int(step->bundle, "log_bytes", 1 << 30);
+    if (step->log_bytes_max < 256 * 1024)
+        step->log_bytes_max = 256 * 1024;
+    group_name(step, name, sizeof(name));
+    cgroup_make(&step->group, name, dt_tree_int(step->bundle, "memory_bytes", 0));
+    if ((code = dt_dir_make(dt_tree_str(step->bundle, "output_dir", "/"), 0755, err)) ||
+        (code = write_inputs(step, err)) || (code = ranks_make(step, err)) ||
+        (code = metrics_open(step, err)))
+        return code;
+    return launches_mpi(step) ? pmix_generation(step->pmix, err) : DT_OK;
+}
+
+/* ---- one rank ---- */
+
+/* The program in PATH, or as it is when it has a slash. */
+static enum dt_code find_program(const struct dt_texts *env, const char *name,
+                                 const char *workdir, char *path, size_t size,
+                                 struct dt_err *err)
+{
+    const char *at = dt_env_get(env, "PATH");
+
+    if (strchr(name, '/')) {
+        snprintf(path, size, "%s%s%s", name[0] == '/' ? "" : workdir, name[0] == '/' ? "" : "/",
+                 name);
+        if (access(path, X_OK) == 0)
+            return DT_OK;
+        return dt_fail(err, DT_NOT_FOUND, "cannot run %s: %s", path, strerror(errno));
+    }
+    for (at = at ? at : "/usr/bin:/bin"; *at;) {
+        size_t length = strcspn(at, ":");
+
+        snprintf(path, size, "%.*s/%s", (int)length, at, name);
+        if (access(path, X_OK) == 0)
+            return DT_OK;
+        at += length + (at[length] == ':');
+    }
+    return dt_fail(err, DT_NOT_FOUND, "cannot run %s: it is not in PATH", name);
+}
+
+static void argv_add(char **argv, size_t *count, const char *word)
+{
+    if (*count + 1 < ARGS_MAX)
+        argv[(*count)++] = dt_copy_text(word);
+}
+
+static enum dt_code plan_program(const struct step *step, struct plan *plan, struct dt_err *err)
+{
+    const struct dt_tree *command = dt_tree_get(step->bundle, "command");
+    const char *script = dt_tree_str(step->bundle, "script", NULL);
+    char path[512], file[400];
+    size_t count = 0;
+    enum dt_code code;
+
+    plan->argv = dt_alloc(ARGS_MAX, sizeof(char *));
+    if (dt_tree_bool(step->bundle, "trainer", false)) {
+        if ((code = dt_program_dir(path, sizeof(path), err)))
+            return code;
+        snprintf(path + strlen(path), sizeof(path) - strlen(path), "/dttrain");
+        run_file(step, "spec.json", file, sizeof(file));
+        argv_add(plan->argv, &count, path);
+        argv_add(plan->argv, &count, file);
+    } else if (script) {
+        run_file(step, "script", file, sizeof(file));
+        if (strncmp(script, "#!", 2) != 0) {
+            argv_add(plan->argv, &count, "bash");
+            argv_add(plan->argv, &count, "-eo");
+            argv_add(plan->argv, &count, "pipefail");
+        }
+        argv_add(plan->argv, &count, file);
+    } else {
+        for (const struct dt_tree *word = command ? command->first : NULL; word; word = word->next)
+            argv_add(plan->argv, &count, word->text);
+    }
+    if (!count)
+        return dt_fail(err, DT_INVALID, "the order names no program");
+    return find_program(&plan->texts, plan->argv[0], plan->workdir, plan->path,
+                        sizeof(plan->path), err);
+}
+
+/* Is another node of this generation on this very machine? Then MPI would mix up their names. */
+static bool shares_host(const struct step *step)
+{
+    const struct dt_tree *nodes = dt_tree_get(step->bundle, "nodes");
+
+    for (const struct dt_tree *a = nodes ? nodes->first : NULL; a; a = a->next)
+        for (const struct dt_tree *b = a->next; b; b = b->next)
+            if (strcmp(dt_tree_str(a, "host", ""), dt_tree_str(b, "host", "?")) == 0)
+                return true;
+    return false;
+}
+
+/* Open MPI without mpirun (launch.md): the lean set only where it is asked for. */
+static void plan_mpi(const struct step *step, struct plan *plan)
+{
+    bool is_shared = shares_host(step), can_name = geteuid() == 0;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    bool is_loopback = strncmp(step->master_addr, "127.", 4) == 0;
+
+    dt_env_set(&plan->texts, "OMPI_MCA_schizo", "^orte");
+    plan->ignores_sigpipe = true;
+    if (is_shared && can_name)
+        plan->uts_name = step->node;
+    if (!dt_tree_bool(step->bundle, "lean", false))
+        return;
+    dt_env_set(&plan->texts, "OMPI_MCA_pml", "ob1");
+    dt_env_set(&plan->texts, "OMPI_MCA_btl",
+               is_shared && !can_name ? "self,tcp" : pmix_shared_btl());
+    dt_env_set(&plan->texts, "OMPI_MCA_hwloc_base_binding_policy", "none");
+    dt_env_set(&plan->texts, "OMPI_MCA_orte_externally_bound", "1");
+    dt_env_set(&plan->texts, "OMPI_MCA_coll", "^han,adapt");
+    if (is_loopback)
+        dt_env_set(&plan->texts, "OMPI_MCA_btl_tcp_if_include", "lo");
+    if ((is_shared ? dt_tree_int(step->bundle, "world", 1) : step->ranks_count) > cores)
+        dt_env_set(&plan->texts, "OMPI_MCA_mpi_yield_when_idle", "1");
+}
+
+static const char *resume_from(const struct step *step, char *path, size_t size)
+{
+    const char *dir = dt_tree_str(step->bundle, "checkpoint_dir", "");
+
+    if (step->reported_path[0])
+        return step->reported_path;
+    snprintf(path, size, "%s", dir);
+    return step->gen > 1 && access(dir, F_OK) == 0 ? path : NULL;
+}
+
+static enum dt_code plan_make(struct step *step, struct rank *rank, struct plan *plan,
+                              struct dt_err *err)
+{
+    const struct dt_tree *row = dt_tree_get(step->bundle, "ranks")->first;
+    char error_file[400], name[32], resume[512];
+    struct dt_rank_place place = {.master_addr = step->master_addr,
+                                  .master_port = step->master_port,
+                                  .metrics_socket = step->metrics_path};
+    enum dt_code code;
+    int64_t cpus;
+
+    for (int i = 0; i < rank->local && row; i++)
+        row = row->next;
+    snprintf(name, sizeof(name), "error-%d", rank->number);
+    run_file(step, name, error_file, sizeof(error_file));
+    cpus = dt_tree_int(step->bundle, "cpus_per_rank", 0);
+    place.error_file = error_file;
+    place.cpus = cpus > 0 ? (int)cpus : 1;
+    place.resume_from = resume_from(step, resume, sizeof(resume));
+    plan->workdir = dt_tree_str(step->bundle, "workdir", "/");
+    plan->group = &step->group;
+    dt_rank_environment(step->bundle, row, environ, &place, &plan->texts);
+    if (launches_mpi(step)) {
+        plan_mpi(step, plan);
+        if ((code = pmix_rank_env(step->pmix, rank->number, &plan->texts, err)))
+            return code;
+    }
+    if ((code = plan_program(step, plan, err)))
+        return code;
+    plan->env = dt_alloc(plan->texts.count + 1, sizeof(char *));
+    for (size_t i = 0; i < plan->texts.count; i++)
+        plan->env[i] = plan->texts.item[i];
+    return DT_OK;
+}
+
+static void plan_release(struct plan *plan)
+{
+    for (size_t i = 0; plan->argv && plan->argv[i]; i++)
+        dt_free(plan->argv[i]);
+    dt_free(plan->argv);
+    dt_free(plan->env);
+    dt_texts_release(&plan->texts);
+}
+
+/* What failed in the child, by number over the error pipe. */
+static const char *const stages[] = {"", "join its control group", "start a session",
+                                     "name its host", "change to the working directory",
+                                     "place its output", "run"};
+
+static void child_fail(int pipe_fd, int stage)
+{
+    int report[2] = {stage, errno};
+    ssize_t put = write(pipe_fd, report, sizeof(report));
+
+    (void)put;
+    _exit(127);
+}
+
+/* From fork to exec, in this order; any failure exits before the program runs. */
+static void child(const struct plan *plan, int out_fd, int pipe_fd, pid_t parent)
+{
+    int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int keep = fcntl(pipe_fd, F_DUPFD_CLOEXEC, 100);
+    sigset_t none;
+
+    if (!cgroup_enter(plan->group))
+        child_fail(pipe_fd, 1);
+    if (setsid() < 0)
+        child_fail(pipe_fd, 2);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(127);
+    for (int i = 1; i < 32; i++)
+        signal(i, SIG_DFL);
+    if (plan->ignores_sigpipe)
+        signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    umask(0022);
+    if (plan->uts_name && (unshare(CLONE_NEWUTS) < 0 ||
+                           sethostname(plan->uts_name, strlen(plan->uts_name)) < 0))
+        child_fail(pipe_fd, 3);
+    if (chdir(plan->workdir) < 0)
+        child_fail(pipe_fd, 4);
+    if (dup2(null_fd, 0) < 0 || dup2(out_fd, 1) < 0 || dup2(out_fd, 2) < 0 || keep < 0)
+        child_fail(pipe_fd, 5);
+    syscall(SYS_close_range, 3u, (unsigned)keep - 1, 0u);
+    syscall(SYS_close_range, (unsigned)keep + 1, ~0u, 0u);
+    execve(plan->path, plan->argv, plan->env);
+    child_fail(keep, 6);
+}
+
+static void on_pipe(void *owner, int fd, bool is_readable, bool is_writable)
+{
+    (void)fd;
+    (void)is_readable;
+    (void)is_writable;
+    logs_pump(owner);
+}
+
+static void on_rank_exit(void *owner, int fd, bool is_readable, bool is_writable)
+{
+    struct rank *rank = owner;
+    int status = 0;
+
+    (void)fd;
+    (void)is_readable;
+    (void)is_writable;
+    if (waitpid(rank->pid, &status, WNOHANG) != rank->pid)
+        return;
+    rank->end.rank = rank->number;
+    rank->end.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    rank->end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    rank->end.at_ms = dt_clock_ms();
+    dt_watch_free(rank->exit_watch);
+    rank->exit_watch = NULL;
+    close(rank->pidfd);
+    rank->pidfd = -1;
+    rank->pid = 0;
+    logs_pump(rank);
+    step_rank_ended(rank->step, rank);
+}
+
+static enum dt_code rank_fork(struct step *step, struct rank *rank, const struct plan *plan,
+                              struct dt_err *err)
+{
+    int out[2] = {-1, -1}, fail[2] = {-1, -1}, report[2];
+    pid_t parent = getpid(), pid;
+    ssize_t got;
+
+    if (pipe2(out, O_CLOEXEC) < 0 || pipe2(fail, O_CLOEXEC) < 0)
+        return dt_fail(err, DT_IO, "rank %d: cannot make a pipe: %s", rank->number,
+                       strerror(errno));
+    pid = fork();
+    if (pid == 0)
+        child(plan, out[1], fail[1], parent);
+    close(out[1]);
+    close(fail[1]);
+    if (pid < 0) {
+        close(out[0]);
+        close(fail[0]);
+        return dt_fail(err, DT_IO, "rank %d: cannot fork: %s", rank->number, strerror(errno));
+    }
+    do
+        got = read(fail[0], report, sizeof(report));
+    while (got < 0 && errno == EINTR);
+    close(fail[0]);
+    if (got == (ssize_t)sizeof(report)) {
+        waitpid(pid, NULL, 0);
+        close(out[0]);
+        return dt_fail(err, DT_NOT_FOUND, "rank %d cannot %s %s: %s", rank->number,
+                       stages[report[0]],
+                       report[0] == 4   ? plan->workdir
+                       : report[0] == 6 ? plan->path
+                                        : "",
+                       strerror(report[1]));
+    }
+    rank->pid = pid;
+    rank->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    rank->exit_watch = dt_watch_make(step->loop, rank->pidfd, true, false, on_rank_exit, rank);
+    fcntl(out[0], F_SETFL, O_NONBLOCK);
+    rank->pipe_fd = out[0];
+    rank->pipe_watch = dt_watch_make(step->loop, out[0], true, false, on_pipe, rank);
+    return DT_OK;
+}
+
+enum dt_code spawn_all(struct step *step, struct dt_err *err)
+{
+    enum dt_code code = DT_OK;
+
+    for (int i = 0; i < step->ranks_count && !code; i++) {
+        struct plan plan = {0};
+
+        code = plan_make(step, &step->ranks[i], &plan, err);
+        if (!code)
+            code = rank_fork(step, &step->ranks[i], &plan, err);
+        plan_release(&plan);
+        if (code) {
+            step->ranks[i].has_ended = true;
+            step->ranks[i].end = (struct dt_rank_exit){.rank = step->ranks[i].number,
+                                                       .code = 127, .at_ms = dt_clock_ms()};
+            snprintf(step->ranks[i].end.class_name, sizeof(step->ranks[i].end.class_name),
+                     "launch");
+            snprintf(step->ranks[i].end.excerpt, sizeof(step->ranks[i].end.excerpt), "%s",
+                     err->text);
+        }
+    }
+    return code;
+}
+
+/* ---- ending ---- */
+
+void spawn_signal(struct step *step, int signal_number)
+{
+    for (int i = 0; i < step->ranks_count; i++)
+        if (step->ranks[i].pidfd >= 0)
+            syscall(SYS_pidfd_send_signal, step->ranks[i].pidfd, signal_number, NULL, 0);
+}
+
+/* Children of this process: ranks, and whatever they left (we are their subreaper). */
+static int each_child(void (*visit)(const struct step *step, pid_t pid), const struct step *step)
+{
+    char path[64];
+    struct dt_buf text = {0};
+    char *word, *rest = NULL;
+    int count = 0;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+    if (dt_file_read(path, 1 << 20, &text, NULL) == DT_OK && text.data)
+        for (word = strtok_r(text.data, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+            visit(step, (pid_t)strtol(word, NULL, 10));
+            count++;
+        }
+    dt_buf_release(&text);
+    return count;
+}
+
+static void kill_child(const struct step *step, pid_t pid)
+{
+    (void)step;
+    kill(pid, SIGKILL); /* a child not yet waited for: its number cannot be another's */
+}
+
+void spawn_kill(struct step *step)
+{
+    if (!step->killed_ms)
+        step->killed_ms = dt_clock_ms();
+    if (step->group.path[0])
+        cgroup_kill(&step->group);
+    else
+        each_child(kill_child, step);
+}
+
+static void reap_stray(const struct step *step, pid_t pid)
+{
+    for (int i = 0; i < step->ranks_count; i++)
+        if (step->ranks[i].pid == pid)
+            return; /* its watch reaps it, with its status */
+    waitpid(pid, NULL, WNOHANG);
+}
+
+void spawn_reap_strays(struct step *step)
+{
+    each_child(reap_stray, step);
+}
+
+bool spawn_is_gone(struct step *step)
+{
+    for (int i = 0; i < step->ranks_count; i++)
+        if (step->ranks[i].pid)
+            return false;
+    each_child(reap_stray, step);
+    return cgroup_is_empty(&step->group) && each_child(reap_stray, step) == 0;
+}
+
+/* Shared memory files that MPI leaves when it is killed. */
+static void clean_shm(const struct step *step)
+{
+    DIR *dir = opendir("/dev/shm");
+    struct dirent *entry;
+    char prefix[120];
+
+    snprintf(prefix, sizeof(prefix), "vader_segment.%s.", step->node);
+    while (dir && (entry = readdir(dir)))
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0)
+            unlinkat(dirfd(dir), entry->d_name, 0);
+    if (dir)
+        closedir(dir);
+}
+
+void spawn_clean(struct step *step)
+{
+    static const char *const files[] = {"spec.json", "script"};
+    char path[400], name[32];
+
+    for (int i = 0; i < step->ranks_count; i++) {
+        logs_close(&step->ranks[i]);
+        dt_buf_release(&step->ranks[i].recent);
+        snprintf(name, sizeof(name), "error-%d", step->ranks[i].number);
+        run_file(step, name, path, sizeof(path));
+        unlink(path);
+    }
+    for (size_t i = 0; i < DT_COUNT(files); i++) {
+        run_file(step, files[i], path, sizeof(path));
+        unlink(path);
+    }
+    metrics_close(step);
+    if (launches_mpi(step)) {
+        pmix_generation_end(step->pmix);
+        clean_shm(step);
+    }
+    cgroup_remove(&step->group);
+    dt_free(step->ranks);
+    step->ranks = NULL;
+    step->ranks_count = 0;
+    step->group = (struct cgroup){0};
+}
