@@ -482,7 +482,7 @@ void route_job_logs(struct call *call)
     if (!call_query_int(call, "rank", 0, DT_RANKS_MAX, &rank) ||
         !call_query_int(call, "gen", 1, INT64_MAX, &gen) ||
         !call_query_int(call, "offset", 0, INT64_MAX, &offset) ||
-        !call_query_int(call, "limit", 1, LOG_BYTES_MAX, &limit) ||
+        !call_query_int(call, "limit", 1, INT64_MAX, &limit) ||
         !call_query_int(call, "tail", 0, 100000, &call->tail))
         return;
     if (!gen || gen > (int64_t)job->gen ||
@@ -493,6 +493,7 @@ void route_job_logs(struct call *call)
         call_problem(call, &err, NULL);
         return;
     }
+    limit = limit < LOG_BYTES_MAX ? limit : LOG_BYTES_MAX;
     if (call->tail) {
         offset = -(call->tail * 400);
         if (offset < -LOG_BYTES_MAX)
