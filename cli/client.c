@@ -184,10 +184,11 @@ static enum dt_code call_once(struct dt_client *client, const struct dt_call *ca
     const char *what = "";
     enum dt_code code = DT_OK;
 
-    *got = false;
+    *got = client->was_sent = false;
     if (client->fd < 0 && (code = unix_connect(client, &client->fd, err)))
         return code;
     request_write(&request, call);
+    client->was_sent = true;
     /* A server that refuses a body early closes while we send: its answer still counts. */
     if (!send_all(client->fd, &request, deadline, &what) && strcmp(what, strerror(EPIPE)) != 0)
         code = nobody(client, what, err);
@@ -326,7 +327,8 @@ static enum dt_code remote_load(struct dt_client *client, struct dt_err *err)
         return code;
     for (size_t i = 0; i < DT_COUNT(places) && !client->module; i++) {
         snprintf(path, sizeof(path), "%s/%s/dtctl-remote.so", dir, places[i]);
-        if (access(path, R_OK) == 0 && !(client->module = dlopen(path, RTLD_NOW | RTLD_LOCAL)))
+        /* Lazy: libcurl brings thirty libraries, most of whose functions are never called. */
+        if (access(path, R_OK) == 0 && !(client->module = dlopen(path, RTLD_LAZY | RTLD_LOCAL)))
             why = dlerror();
     }
     if (client->module)
@@ -386,7 +388,6 @@ void dt_client_release(struct dt_client *client)
 {
     if (client->transport)
         client->transport->release(client);
-    if (client->module)
-        dlclose(client->module);
+    /* The module stays loaded: the program ends soon, and unloading costs more than that. */
     *client = (struct dt_client){.fd = -1};
 }

@@ -47,6 +47,7 @@ struct dt_client {
     void *module; /* of dlopen */
     void *state;  /* remote: the transport's own */
     int fd;       /* Unix: kept open between calls; -1 = none */
+    bool was_sent; /* the last call may have reached the controller */
 };
 
 /* Name the module exports. */

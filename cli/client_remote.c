@@ -159,8 +159,11 @@ static enum dt_code remote_call(struct dt_client *client, const struct dt_call *
     curl_easy_setopt(remote->easy, CURLOPT_HEADERDATA, &draft.head);
     curl = curl_easy_perform(remote->easy);
     curl_slist_free_all(headers);
+    client->was_sent = curl != CURLE_COULDNT_CONNECT && curl != CURLE_COULDNT_RESOLVE_HOST &&
+                       curl != CURLE_PEER_FAILED_VERIFICATION;
     if (curl != CURLE_OK) {
-        dt_answer_release(&draft);
+        dt_buf_release(&draft.head);
+        dt_buf_release(&draft.body);
         return curl_fail(client, curl, what, err);
     }
     curl_easy_getinfo(remote->easy, CURLINFO_RESPONSE_CODE, &status);

@@ -167,7 +167,7 @@ static enum dt_code file_submit(struct submit *submit, struct dt_jobfile *file,
     code = dt_api_call(&submit->api, &call, &answer, err);
     if (!code)
         code = answer_put(submit, &answer, err);
-    else if (code == DT_UNREACHABLE && !dt_args_str(submit->args, "req-id"))
+    else if (submit->api.client.was_sent && code == DT_UNREACHABLE && call.key == key)
         dt_hint(err, "in doubt whether it arrived: submit again with --req-id %s, or use --retry",
                 key);
     else if (dt_jobfile_refused(file, submit->api.refusal))

@@ -116,8 +116,10 @@ static enum dt_code daemon_start(struct up *up, const char **words, const char *
     spawn.argv = (char *const *)(uintptr_t)words;
     code = dt_proc_spawn(&spawn, &pid, pidfd, err);
     close(fd);
-    if (code == DT_NOT_FOUND)
-        dt_hint(err, "%s must lie beside dtctl, in %s", words[0], up->bin_dir);
+    if (code == DT_NOT_FOUND) {
+        code = dt_fail(err, DT_IO, "%s is not there", program);
+        dt_hint(err, "dt's programs must lie in one directory: %s", up->bin_dir);
+    }
     if (!code && pidfd == &up->pidfds[0])
         up->server_pid = pid;
     return code;
