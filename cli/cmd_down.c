@@ -102,32 +102,12 @@ static enum dt_code procs_stop(const char *run_dir, struct dt_err *err)
     return DT_OK;
 }
 
-/* The state directory up wrote down, only when --purge asks for it. */
-static enum dt_code purge(const char *run_dir, struct dt_err *err)
-{
-    static const struct dt_json_limits limits = {65536, 8, 1000};
-    char path[DT_WHERE_PATH_BYTES_MAX];
-    struct dt_tree *note = NULL;
-    struct dt_buf text = {0};
-    enum dt_code code;
-
-    if (!dt_path_join(path, sizeof(path), run_dir, "cluster.json"))
-        return dt_fail(err, DT_INVALID, "the run directory's path is too long");
-    code = dt_file_read(path, limits.bytes_max, &text, err);
-    if (!code)
-        code = dt_json_parse(dt_buf_str(&text), text.size, &limits, &note, err);
-    if (!code && dt_tree_str(note, "state_dir", "")[0] == '/')
-        code = dt_dir_remove(dt_tree_str(note, "state_dir", ""), err);
-    dt_tree_free(note);
-    dt_buf_release(&text);
-    return code;
-}
-
 static enum dt_code down_one(const struct dt_args *args, const char *name, struct dt_err *err)
 {
     struct dt_where where = {0};
     struct dt_held_procs procs;
     char base[DT_WHERE_PATH_BYTES_MAX], run_dir[DT_WHERE_PATH_BYTES_MAX];
+    char state_dir[DT_WHERE_PATH_BYTES_MAX];
     enum dt_code code;
     size_t count;
     int lock = -1;
@@ -151,8 +131,9 @@ static enum dt_code down_one(const struct dt_args *args, const char *name, struc
     if (access(where.socket, F_OK) == 0)
         jobs_stop(&where, dt_args_ms(args, "grace", 2000));
     code = procs_stop(run_dir, err);
-    if (!code && dt_args_has(args, "purge"))
-        code = purge(run_dir, err);
+    dt_embedded_state_dir(run_dir, state_dir, sizeof(state_dir));
+    if (!code && dt_args_has(args, "purge") && state_dir[0])
+        code = dt_dir_remove(state_dir, err);
     if (!code)
         code = dt_dir_remove(run_dir, err);
     if (!code)

@@ -14,7 +14,7 @@
 #include "safe.h"
 #include "say.h"
 
-#define PIECE_BYTES "1048576"
+#define PIECE_BYTES "262144"
 #define LINE_BYTES_MAX ((size_t)64 * 1024) /* a longer line is printed in parts */
 #define RANKS_SHOWN 8                      /* without --rank */
 #define LOOK_FIRST_MS 100

@@ -62,7 +62,7 @@ static enum dt_code state_dir_choose(struct up *up, const struct dt_args *args,
     if (!given)
         return dt_where_state_dir(up->name, up->state_dir, sizeof(up->state_dir), err);
     if (given[0] == '/')
-        return join(up->state_dir, given, "", err);
+        return join(up->state_dir, "", given + 1, err);
     if (!getcwd(here, sizeof(here)))
         return dt_fail(err, DT_IO, "the current directory: %s", strerror(errno));
     return join(up->state_dir, here, given, err);

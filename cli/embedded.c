@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "dt/base/json.h"
 #include "dt/os/file.h"
 #include "dt/os/proc.h"
 #include "where.h"
@@ -42,6 +43,32 @@ static bool has_word(const struct dt_buf *command, const char *word)
     return first < command->size && strcmp(command->data + first, word) == 0;
 }
 
+/* What the command lines of one cluster's processes name. */
+struct dirs {
+    const char *run;
+    char state[DT_WHERE_PATH_BYTES_MAX];
+};
+
+void dt_embedded_state_dir(const char *run_dir, char *text, size_t size)
+{
+    static const struct dt_json_limits limits = {65536, 8, 1000};
+    char path[DT_WHERE_PATH_BYTES_MAX];
+    struct dt_tree *note = NULL;
+    struct dt_buf bytes = {0};
+
+    text[0] = 0;
+    if (dt_path_join(path, sizeof(path), run_dir, "cluster.json") &&
+        dt_file_read(path, limits.bytes_max, &bytes, NULL) == DT_OK &&
+        dt_json_parse(dt_buf_str(&bytes), bytes.size, &limits, &note, NULL) == DT_OK) {
+        const char *dir = dt_tree_str(note, "state_dir", "");
+
+        if (dir[0] == '/' && dir[1] && strlen(dir) < size)
+            snprintf(text, size, "%s", dir);
+    }
+    dt_tree_free(note);
+    dt_buf_release(&bytes);
+}
+
 /* Which of our programs is it, by the file it runs? */
 static bool role_of(const char *pid, const struct dt_buf *command, enum dt_role *role)
 {
@@ -67,7 +94,7 @@ static bool role_of(const char *pid, const struct dt_buf *command, enum dt_role 
     return true;
 }
 
-static bool is_ours(const char *pid, const char *run_dir, enum dt_role *role)
+static bool is_ours(const char *pid, const struct dirs *dirs, enum dt_role *role)
 {
     struct dt_buf command = {0};
     struct stat info;
@@ -82,7 +109,9 @@ static bool is_ours(const char *pid, const char *run_dir, enum dt_role *role)
         dt_buf_release(&command);
         return false;
     }
-    is = names_dir(&command, run_dir) && role_of(pid, &command, role);
+    is = (names_dir(&command, dirs->run) ||
+          (dirs->state[0] && names_dir(&command, dirs->state))) &&
+         role_of(pid, &command, role);
     dt_buf_release(&command);
     return is;
 }
@@ -90,8 +119,10 @@ static bool is_ours(const char *pid, const char *run_dir, enum dt_role *role)
 void dt_embedded_find(const char *run_dir, struct dt_held_procs *procs)
 {
     DIR *dir = opendir("/proc");
+    struct dirs dirs = {.run = run_dir};
     struct dirent *entry;
 
+    dt_embedded_state_dir(run_dir, dirs.state, sizeof(dirs.state));
     *procs = (struct dt_held_procs){0};
     while (dir && (entry = readdir(dir))) {
         enum dt_role role;
@@ -99,13 +130,13 @@ void dt_embedded_find(const char *run_dir, struct dt_held_procs *procs)
         int pidfd;
 
         if (!dt_parse_int(entry->d_name, 2, INT32_MAX, &pid) || pid == getpid() ||
-            !is_ours(entry->d_name, run_dir, &role))
+            !is_ours(entry->d_name, &dirs, &role))
             continue;
         pidfd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
         if (pidfd < 0)
             continue;
         /* Looked at again with the pidfd in hand: now it cannot become someone else. */
-        if (!is_ours(entry->d_name, run_dir, &role)) {
+        if (!is_ours(entry->d_name, &dirs, &role)) {
             close(pidfd);
             continue;
         }

@@ -22,8 +22,11 @@ struct dt_held_procs {
     size_t count;
 };
 
+/* State directory of the cluster with that run directory, as cluster.json there says, or "". */
+void dt_embedded_state_dir(const char *run_dir, char *text, size_t size);
+
 /* Every process of this user that is a dtserver, dtagent, step process or redis-server and has
- * run_dir in its command line. The caller releases. */
+ * run_dir or the cluster's state directory in its command line. The caller releases. */
 void dt_embedded_find(const char *run_dir, struct dt_held_procs *procs);
 
 /*

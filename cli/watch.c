@@ -21,7 +21,8 @@ static enum dt_code stream_open(struct dt_watch *watch, struct dt_err *err)
     char number[24];
     enum dt_code code;
 
-    snprintf(number, sizeof(number), "%llu", (unsigned long long)watch->seq);
+    /* Events of this seq and above come again; 0 would mean only new ones. */
+    snprintf(number, sizeof(number), "%llu", (unsigned long long)(watch->seq ? watch->seq : 1));
     dt_buf_text(&path, "/v1/watch");
     if (watch->job[0])
         dt_api_query(&path, "job", watch->job);
