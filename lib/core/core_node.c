@@ -83,15 +83,17 @@ static bool is_reported(const struct dt_event *event, uint64_t job, uint64_t gen
 static void reconcile_held(struct dt_core *core, struct dt_job *job, const struct dt_event *event,
                            struct dt_outcome *outcome)
 {
+    uint64_t id = job->id; /* a report replaces the job */
+
     for (size_t i = 0; i < job->held_count; i++) {
-        struct dt_gang_report gone = {.job = job->id, .what = DT_REPORT_GONE};
+        struct dt_gang_report gone = {.job = id, .what = DT_REPORT_GONE};
 
         if (strcmp(job->held[i].node, event->node) != 0 ||
             is_reported(event, job->id, job->held[i].gen))
             continue;
         gone.gen = job->held[i].gen;
         core_report(core, event->node, &gone, outcome);
-        job = dt_set_get(&core->jobs, job->id);
+        job = dt_set_get(&core->jobs, id);
         i = (size_t)-1;
     }
 }
