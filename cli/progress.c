@@ -54,7 +54,7 @@ void dt_progress_line(struct dt_buf *buf, const struct dt_tree *progress, int64_
         dt_add_safe(&tail, phase);
     }
     if (width > 0 && steps > 0 && step >= 0) {
-        int bar = width - (int)tail.size - 4, full;
+        int bar = width - (int)tail.size - 3, full;
 
         bar = bar > BAR_MOST ? BAR_MOST : bar < 5 ? 5 : bar;
         full = step >= steps ? bar : (int)(step * bar / steps);
