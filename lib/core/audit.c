@@ -3,10 +3,10 @@
 
 #include "core_state.h"
 
-/* Members that must hold devices now. */
-static bool holds(const struct dt_job *job, const struct dt_member *member)
+/* Its members must hold devices now. */
+static bool holds(const struct dt_job *job)
 {
-    return !member->is_gone && !dt_job_is_terminal(job->state) && job->state != DT_JOB_PENDING &&
+    return !dt_job_is_terminal(job->state) && job->state != DT_JOB_PENDING &&
            job->state != DT_JOB_HELD;
 }
 
@@ -41,9 +41,8 @@ static enum dt_code check_job(const struct dt_core *core, const struct dt_job *j
 {
     enum dt_code code = DT_OK;
 
-    for (size_t i = 0; i < job->members_count && !code; i++)
-        if (holds(job, &job->members[i]))
-            code = check_member(core, job, &job->members[i], held, err);
+    for (size_t i = 0; i < job->members_count && holds(job) && !code; i++)
+        code = check_member(core, job, &job->members[i], held, err);
     for (size_t i = 0; i < job->held_count && !code; i++)
         code = check_member(core, job, &job->held[i], held, err);
     return code;

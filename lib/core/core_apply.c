@@ -11,7 +11,9 @@ uint64_t pending_key(const struct dt_job *job)
     return (uint64_t)(1000 - job->spec->priority) << 48 | job->id;
 }
 
-static void claim(struct dt_core *core, const struct dt_member *member, uint64_t job)
+/* Give a member's devices to a job, or back from it; another owner keeps what is his. */
+static void claim(struct dt_core *core, const struct dt_member *member, uint64_t job,
+                  bool is_claim)
 {
     struct dt_node *node = dt_dict_get(&core->nodes, member->node);
 
@@ -21,36 +23,31 @@ static void claim(struct dt_core *core, const struct dt_member *member, uint64_t
 
             if (strcmp(device->id, member->devices[i]) != 0)
                 continue;
-            device->job = job;
-            device->gen = job ? member->gen : 0;
+            if (is_claim || device->job == job) {
+                device->job = is_claim ? job : 0;
+                device->gen = is_claim ? member->gen : 0;
+            }
             break;
         }
 }
 
-/* Members hold their devices until they are proven gone. */
+/* Its members are of a generation that is not over. */
+static bool has_generation(const struct dt_job *job)
+{
+    return !dt_job_is_terminal(job->state) && job->state != DT_JOB_PENDING &&
+           job->state != DT_JOB_HELD;
+}
+
+/*
+ * A generation holds all its devices until its end is stored, also those of members that are gone
+ * already: what is heard is not durable, and a restarted controller must find one owner only.
+ */
 static void claim_job(struct dt_core *core, const struct dt_job *job, bool is_claim)
 {
-    for (size_t i = 0; i < job->members_count; i++)
-        if (!job->members[i].is_gone)
-            claim(core, &job->members[i], is_claim ? job->id : 0);
+    for (size_t i = 0; i < job->members_count && has_generation(job); i++)
+        claim(core, &job->members[i], job->id, is_claim);
     for (size_t i = 0; i < job->held_count; i++)
-        claim(core, &job->held[i], is_claim ? job->id : 0);
-}
-
-void core_member_release(struct dt_core *core, struct dt_member *member)
-{
-    if (member->is_gone)
-        return;
-    member->is_gone = true;
-    claim(core, member, 0);
-    core->is_full_pass_due = true;
-}
-
-static bool holds_devices(const struct dt_job *job)
-{
-    return job->held_count > 0 ||
-           (!dt_job_is_terminal(job->state) && job->state != DT_JOB_PENDING &&
-            job->state != DT_JOB_HELD);
+        claim(core, &job->held[i], job->id, is_claim);
 }
 
 void core_claim_node(struct dt_core *core, struct dt_node *node)
@@ -60,12 +57,8 @@ void core_claim_node(struct dt_core *core, struct dt_node *node)
     for (size_t i = 0; i < node->inventory.devices_count; i++)
         node->inventory.devices[i].job = node->inventory.devices[i].gen = 0;
     for (size_t s = 0; s < DT_COUNT(sets); s++)
-        for (size_t i = 0; i < sets[s]->count; i++) {
-            const struct dt_job *job = sets[s]->items[i].value;
-
-            if (holds_devices(job))
-                claim_job(core, job, true);
-        }
+        for (size_t i = 0; i < sets[s]->count; i++)
+            claim_job(core, sets[s]->items[i].value, true);
 }
 
 /* Put a job into the sets that its state belongs to, out of the others. */
@@ -125,8 +118,7 @@ static enum dt_code apply_job(struct dt_core *core, const struct dt_record *reco
     }
     dt_set_put(&core->jobs, job->id, job);
     index_job(core, job);
-    if (holds_devices(job))
-        claim_job(core, job, true);
+    claim_job(core, job, true);
     if (job->id >= core->job_next)
         core->job_next = job->id + 1;
     note_request(core, job);

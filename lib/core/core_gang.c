@@ -115,6 +115,7 @@ static void gen_over_stopped(struct dt_core *core, struct dt_job *job, struct dt
 
 static void gen_over_live(struct dt_core *core, struct dt_job *job, struct dt_outcome *outcome)
 {
+    uint64_t id = job->id; /* failing replaces the job */
     struct dt_job *draft;
 
     for (size_t i = 0; i < job->members_count; i++)
@@ -126,7 +127,7 @@ static void gen_over_live(struct dt_core *core, struct dt_job *job, struct dt_ou
                      "the ranks on node %.64s are gone and nobody saw how they ended",
                      result.node);
             core_fail_gen(core, job, &result, outcome);
-            core_gen_check(core, dt_set_get(&core->jobs, job->id), outcome);
+            core_gen_check(core, dt_set_get(&core->jobs, id), outcome);
             return;
         }
     draft = dt_job_copy(job);
@@ -277,7 +278,7 @@ static void member_refused(struct dt_core *core, struct dt_job *job, struct dt_m
 {
     struct dt_result result = {.cause = "launch", .rank = member->rank_first};
 
-    core_member_release(core, member);
+    member->is_gone = true;
     snprintf(result.node, sizeof(result.node), "%s", member->node);
     snprintf(result.reason, sizeof(result.reason), "node %.64s refused: %.180s", member->node,
              report->reason);
@@ -303,7 +304,7 @@ static void member_ended(struct dt_core *core, struct dt_job *job, const char *n
         for (size_t i = 0; i < report->exits_count; i++)
             ended += report->exits[i].rank >= 0 && !is_bad_exit(&report->exits[i]);
         member->is_done = ended > 0 && ended == (int)report->exits_count;
-        core_member_release(core, member);
+        member->is_gone = true;
     }
 }
 

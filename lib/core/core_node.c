@@ -62,7 +62,7 @@ static void reconcile_member(struct dt_core *core, struct dt_job *job, const cha
         return;
     }
     member->is_lost = false;
-    core_member_release(core, member);
+    member->is_gone = true;
     snprintf(result.node, sizeof(result.node), "%s", node);
     snprintf(result.reason, sizeof(result.reason),
              "node %.64s came back without generation %llu of this job", node,

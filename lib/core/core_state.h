@@ -56,8 +56,6 @@ void core_refuse(struct dt_outcome *outcome, const struct dt_event *event,
 
 /* core_apply.c */
 uint64_t pending_key(const struct dt_job *job);
-/* A member is proven gone: its devices are free. */
-void core_member_release(struct dt_core *core, struct dt_member *member);
 /* Give a node's devices their owners again from all jobs. */
 void core_claim_node(struct dt_core *core, struct dt_node *node);
 

@@ -12,6 +12,7 @@
 static int usage(void)
 {
     fprintf(stderr, "usage: dt-scenario [--trace | --update] FILE...\n"
+                    "       dt-scenario [--trace] --random SEED [COUNT]\n"
                     "  plays each FILE and compares the trace with the lines below \"expect\"\n"
                     "  --trace   print the trace instead\n"
                     "  --update  write the trace into the file\n");
@@ -175,6 +176,45 @@ static int update(const char *path, const char *trace)
     return file ? 0 : 1;
 }
 
+/* One scenario by chance; the trace of a failing one goes to standard output. */
+static int play_chance(uint64_t seed, bool is_shown)
+{
+    struct sim sim = {0};
+    int status;
+
+    sim.agents = dt_alloc(AGENTS_MAX, sizeof(*sim.agents));
+    chance_plan(&sim, seed);
+    sim_controller_start(&sim);
+    for (size_t i = 0; i < sim.agents_count; i++)
+        agent_beats(&sim, &sim.agents[i]);
+    sim_run(&sim, 420000);
+    sim_compare_stored(&sim);
+    chance_check(&sim);
+    status = sim.failures != 0;
+    if (status || is_shown)
+        fputs(dt_buf_str(&sim.trace), stdout);
+    if (status)
+        printf("seed %llu: %zu checks failed; again: dt-scenario --random %llu\n",
+               (unsigned long long)seed, sim.failures, (unsigned long long)seed);
+    sim_release(&sim);
+    return status;
+}
+
+/* Seeds first .. first + count - 1. */
+static int play_random(const char *first_text, const char *count_text, bool is_shown)
+{
+    uint64_t first, count = 1;
+    int failed = 0;
+
+    if (!dt_parse_u64(first_text, UINT64_MAX - 1000000, &first) ||
+        (count_text && !dt_parse_u64(count_text, 1000000, &count)))
+        return usage();
+    for (uint64_t i = 0; i < count && failed < 3; i++)
+        failed += play_chance(first + i, is_shown);
+    printf("%d passed, %d failed, 0 skipped\n", (int)count - failed, failed);
+    return failed != 0;
+}
+
 static int play(const char *path, char mode)
 {
     struct sim sim = {0};
@@ -219,6 +259,8 @@ int main(int argc, char **argv)
             mode = 't';
         } else if (strcmp(argv[i], "--update") == 0) {
             mode = 'u';
+        } else if (strcmp(argv[i], "--random") == 0 && i + 1 < argc) {
+            return play_random(argv[i + 1], i + 2 < argc ? argv[i + 2] : NULL, mode == 't');
         } else if (argv[i][0] == '-') {
             return usage();
         } else {

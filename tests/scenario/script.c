@@ -85,6 +85,17 @@ static struct dt_caller caller_of(const struct words *words)
     return caller;
 }
 
+/* Words of submit that are no fields of job.yaml. */
+static bool is_field(const char *word)
+{
+    static const char *const options[] = {"count=", "req=", "after=", "as=", "uid="};
+
+    for (size_t i = 0; i < DT_COUNT(options); i++)
+        if (strncmp(word, options[i], strlen(options[i])) == 0)
+            return false;
+    return true;
+}
+
 static struct dt_spec *spec_make(struct sim *sim, const struct words *words)
 {
     struct dt_tree *tree = dt_tree_make(DT_TREE_MAP);
@@ -97,8 +108,7 @@ static struct dt_spec *spec_make(struct sim *sim, const struct words *words)
     if (dt_spec_override(tree, "command=[\"true\"]", &err))
         sim_fail(sim, "SCRIPT %s", err.text);
     for (size_t i = 2; i < words->count; i++)
-        if (strchr(words->word[i], '.') && strchr(words->word[i], '=') &&
-            dt_spec_override(tree, words->word[i], &err))
+        if (is_field(words->word[i]) && dt_spec_override(tree, words->word[i], &err))
             sim_fail(sim, "SCRIPT %s", err.text);
     if (dt_spec_parse(tree, spec, &problems)) {
         sim_fail(sim, "SCRIPT %s: %s", problems.item[0].path, problems.item[0].text);

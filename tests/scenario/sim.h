@@ -117,5 +117,9 @@ void agent_beats(struct sim *sim, struct agent *agent);
 const char *sim_job_name(struct sim *sim, uint64_t id);
 /* Do one line of the script at its time. */
 void script_do(struct sim *sim, const char *line);
+/* Make up nodes, jobs and faults from a seed, then mend all: every job must end. */
+void chance_plan(struct sim *sim, uint64_t seed);
+/* After chance_plan has run: jobs that are stuck are failures. */
+void chance_check(struct sim *sim);
 
 #endif
