@@ -1,5 +1,4 @@
 /* Ranks as processes: started in their group, ended with it. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -61,6 +60,15 @@ static void run_file(const struct step *step, const char *name, char *path, size
              (unsigned long long)step->gen, name);
 }
 
+/* Where MPI keeps the generation's shared memory: a directory of its own, so that nodes on one
+ * machine do not clash and what a killed rank left can go without touching another job's. */
+static void shm_name(const struct step *step, char *path, size_t size)
+{
+    snprintf(path, size, "/dev/shm/dt-%.8s-%.64s-j%llu-g%llu",
+             dt_tree_str(step->bundle, "cluster", "none"), step->node,
+             (unsigned long long)step->job, (unsigned long long)step->gen);
+}
+
 static enum dt_code write_inputs(struct step *step, struct dt_err *err)
 {
     const struct dt_tree *spec = dt_tree_get(step->bundle, "spec");
@@ -107,7 +115,7 @@ static enum dt_code ranks_make(struct step *step, struct dt_err *err)
 enum dt_code spawn_prepare(struct step *step, struct dt_err *err)
 {
     const struct dt_tree *rows = dt_tree_get(step->bundle, "ranks");
-    char name[200];
+    char name[200], shm[200];
     enum dt_code code;
 
     if (!rows || !rows->count || rows->count > DT_DEVICES_PER_NODE_MAX)
@@ -126,7 +134,12 @@ enum dt_code spawn_prepare(struct step *step, struct dt_err *err)
         (code = write_inputs(step, err)) || (code = ranks_make(step, err)) ||
         (code = metrics_open(step, err)))
         return code;
-    return launches_mpi(step) ? pmix_generation(step->pmix, err) : DT_OK;
+    if (!launches_mpi(step))
+        return DT_OK;
+    shm_name(step, shm, sizeof(shm));
+    if ((code = dt_dir_make(shm, 0700, err)))
+        return code;
+    return pmix_generation(step->pmix, err);
 }
 
 /* ---- one rank ---- */
@@ -214,7 +227,11 @@ static void plan_mpi(const struct step *step, struct plan *plan)
     bool is_shared = shares_host(step), can_name = geteuid() == 0;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     bool is_loopback = strncmp(step->master_addr, "127.", 4) == 0;
+    char shm[200];
 
+    shm_name(step, shm, sizeof(shm));
+    dt_env_set(&plan->texts, "OMPI_MCA_btl_vader_backing_directory", shm); /* 4.x */
+    dt_env_set(&plan->texts, "OMPI_MCA_btl_sm_backing_directory", shm);    /* 5.x */
     dt_env_set(&plan->texts, "OMPI_MCA_schizo", "^orte");
     plan->ignores_sigpipe = true;
     if (is_shared && can_name)
@@ -222,8 +239,7 @@ static void plan_mpi(const struct step *step, struct plan *plan)
     if (!dt_tree_bool(step->bundle, "lean", false))
         return;
     dt_env_set(&plan->texts, "OMPI_MCA_pml", "ob1");
-    dt_env_set(&plan->texts, "OMPI_MCA_btl",
-               is_shared && !can_name ? "self,tcp" : pmix_shared_btl());
+    dt_env_set(&plan->texts, "OMPI_MCA_btl", pmix_shared_btl());
     dt_env_set(&plan->texts, "OMPI_MCA_hwloc_base_binding_policy", "none");
     dt_env_set(&plan->texts, "OMPI_MCA_orte_externally_bound", "1");
     dt_env_set(&plan->texts, "OMPI_MCA_coll", "^han,adapt");
@@ -498,21 +514,6 @@ bool spawn_is_gone(struct step *step)
     return cgroup_is_empty(&step->group) && each_child(reap_stray, step) == 0;
 }
 
-/* Shared memory files that MPI leaves when it is killed. */
-static void clean_shm(const struct step *step)
-{
-    DIR *dir = opendir("/dev/shm");
-    struct dirent *entry;
-    char prefix[120];
-
-    snprintf(prefix, sizeof(prefix), "vader_segment.%s.", step->node);
-    while (dir && (entry = readdir(dir)))
-        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0)
-            unlinkat(dirfd(dir), entry->d_name, 0);
-    if (dir)
-        closedir(dir);
-}
-
 void spawn_clean(struct step *step)
 {
     static const char *const files[] = {"spec.json", "script"};
@@ -532,7 +533,9 @@ void spawn_clean(struct step *step)
     metrics_close(step);
     if (launches_mpi(step)) {
         pmix_generation_end(step->pmix);
-        clean_shm(step);
+        shm_name(step, path, sizeof(path));
+        if (dt_dir_remove(path, NULL))
+            dt_log(DT_LOG_WARN, "shared memory not removed", "path", path, NULL);
     }
     cgroup_remove(&step->group);
     dt_free(step->ranks);
