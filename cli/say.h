@@ -20,7 +20,9 @@ void dt_put_safe(const char *text, size_t size);
 /* Append text as people see it: made harmless always (labels, names, reasons in our pages). */
 void dt_add_safe(struct dt_buf *buf, const char *text);
 
+/* Somebody looks at stdout. */
 bool dt_stdout_is_terminal(void);
+/* Somebody looks at stderr. */
 bool dt_stderr_is_terminal(void);
 /* stdout is a terminal and NO_COLOR is not set. */
 bool dt_has_colour(void);

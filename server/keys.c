@@ -95,7 +95,8 @@ static X509 *cert_make(EVP_PKEY *key, const char *name, int days, const X509_NAM
     X509_gmtime_adj(X509_getm_notBefore(cert), -3600);
     X509_gmtime_adj(X509_getm_notAfter(cert), (long)days * 86400);
     subject = X509_get_subject_name(cert);
-    X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, (const unsigned char *)name, -1, -1, 0);
+    X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, (const unsigned char *)name, -1, -1,
+                               0);
     X509_set_issuer_name(cert, issuer ? issuer : subject);
     X509_set_pubkey(cert, key);
     return cert;

@@ -43,7 +43,8 @@ static const char script_commit[] =
     "local e = redis.call('TYPE', KEYS[6 + i * 2]).ok "
     "if e ~= 'none' and e ~= 'list' then return redis.error_reply('DTTYPE events') end "
     "seen[key] = ARGV[a + 3] end "
-    "for _, k in ipairs({{KEYS[1], 'hash'}, {KEYS[2], 'stream'}, {KEYS[3], 'set'}, {KEYS[4], 'set'}}) do "
+    "for _, k in ipairs({{KEYS[1], 'hash'}, {KEYS[2], 'stream'}, "
+    "{KEYS[3], 'set'}, {KEYS[4], 'set'}}) do "
     "local t = redis.call('TYPE', k[1]).ok "
     "if t ~= 'none' and t ~= k[2] then return redis.error_reply('DTTYPE index') end end "
     "for i = 0, n - 1 do local a = 7 + i * 8 local key = KEYS[5 + i * 2] "
@@ -285,7 +286,8 @@ static void on_taken_over(void *owner, const struct redis_value *value)
     struct redis_arg args[2] = {text_arg("SMEMBERS")};
     char key[128];
 
-    if (value->kind == REDIS_LOST || (value->kind == REDIS_ERROR && strncmp(value->text, "LOADING", 7) == 0)) {
+    if (value->kind == REDIS_LOST ||
+        (value->kind == REDIS_ERROR && strncmp(value->text, "LOADING", 7) == 0)) {
         store->phase = WAITING; /* tried again by poll */
         return;
     }

@@ -1,4 +1,4 @@
-/* The test harness: TEST(room__behaviour), each forked with a deadline, got and expected printed. */
+/* The test harness: TEST(room__behaviour), each forked with a deadline; got and expected shown. */
 #ifndef DT_TESTS_TEST_H
 #define DT_TESTS_TEST_H
 

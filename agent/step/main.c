@@ -170,7 +170,8 @@ void step_check_up(struct step *step)
     if (step->state != DT_GANG_STARTING || step->is_up_told)
         return;
     for (int i = 0; i < step->ranks_count; i++)
-        if (is_mpi ? !step->ranks[i].is_connected : !step->ranks[i].pid && !step->ranks[i].has_ended)
+        if (is_mpi ? !step->ranks[i].is_connected
+                   : !step->ranks[i].pid && !step->ranks[i].has_ended)
             return;
     step->is_up_told = true;
     move(step, DT_GANG_ON_UP);

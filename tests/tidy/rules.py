@@ -41,7 +41,7 @@ OWNER = [
 ALLOWED = re.compile(
     r"^(malloc|calloc|realloc|free|abort|qsort|bsearch|__assert_fail|__stack_chk_fail|"
     r"mem\w+|str(?!error|ftime|ptime|signal)\w+|v?snprintf|__(mem|str)\w+_chk|__v?snprintf_chk|"
-    r"__isoc23_strto\w+|_GLOBAL_OFFSET_TABLE_|__cpu_model|__(u?div|u?mod)ti3)$")
+    r"__isoc23_strto\w+|_GLOBAL_OFFSET_TABLE_|__cpu_model|__errno_location|__(u?div|u?mod)ti3)$")
 ALLOWED_JANSSON = re.compile(r"^json\w*$")
 ALLOWED_LIBM = re.compile(r"^(exp|log|log2|log10|log1p|expm1|pow|sqrt|fabs|floor|ceil|round|fmin|fmax|"
                           r"erf|tanh|cbrt|lround|llround|fmod|trunc)f?$")

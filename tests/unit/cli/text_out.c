@@ -59,7 +59,8 @@ TEST(yaml_out__reads_back_as_the_same_tree)
     round_trip("{\"list\":[[1,[2,3]],{\"a\":[{\"b\":[]}]},[],{}]}");
     round_trip("{\"script\":\"echo hi\\n  indented\\n\\nlast\\n\",\"s\":\"no end\\nhere\","
                "\"t\":\" lead\\n\",\"u\":\"two\\n\\n\",\"v\":\"\\n\",\"w\":\"a\\u0001\\nb\\n\"}");
-    round_trip("{\"yes\":1,\"a b\":2,\"3\":4,\"on\":[{\"on\":\"x\"}],\"gr\\u00fc\\u00dfe\":\"\\u221a\"}");
+    round_trip("{\"yes\":1,\"a b\":2,\"3\":4,\"on\":[{\"on\":\"x\"}],"
+               "\"gr\\u00fc\\u00dfe\":\"\\u221a\"}");
     round_trip("[1,\"two\",[3]]");
     round_trip("\"just text\"");
 }
