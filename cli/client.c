@@ -100,20 +100,6 @@ static enum dt_code unix_connect(const struct dt_client *client, int *fd, struct
                   err);
 }
 
-static void request_write(struct dt_buf *buf, const struct dt_call *call)
-{
-    dt_buf_print(buf, "%s %s HTTP/1.1\r\nHost: dt\r\nAccept: application/json\r\n", call->method,
-                 call->path);
-    if (call->key)
-        dt_buf_print(buf, "Idempotency-Key: %s\r\n", call->key);
-    if (call->body || strcmp(call->method, "GET") != 0)
-        dt_buf_print(buf, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
-                     call->body ? call->body_size : 0);
-    dt_buf_text(buf, "\r\n");
-    if (call->body)
-        dt_buf_add(buf, call->body, call->body_size);
-}
-
 /* Everything goes out, or errno's text in *what. */
 static bool send_all(int fd, const struct dt_buf *bytes, int64_t deadline_ms, const char **what)
 {
@@ -187,7 +173,7 @@ static enum dt_code call_once(struct dt_client *client, const struct dt_call *ca
     *got = client->was_sent = false;
     if (client->fd < 0 && (code = unix_connect(client, &client->fd, err)))
         return code;
-    request_write(&request, call);
+    dt_http_write(&request, call, "dt", NULL);
     client->was_sent = true;
     /* A server that refuses a body early closes while we send: its answer still counts. */
     if (!send_all(client->fd, &request, deadline, &what) && strcmp(what, strerror(EPIPE)) != 0)
@@ -239,7 +225,7 @@ static enum dt_code stream_begin(struct dt_client *client, struct dt_stream *str
     bool is_sent;
     char byte;
 
-    request_write(&request, &call);
+    dt_http_write(&request, &call, "dt", NULL);
     is_sent = send_all(stream->fd, &request, deadline, &what);
     dt_buf_release(&request);
     if (!is_sent)
@@ -327,7 +313,6 @@ static enum dt_code remote_load(struct dt_client *client, struct dt_err *err)
         return code;
     for (size_t i = 0; i < DT_COUNT(places) && !client->module; i++) {
         snprintf(path, sizeof(path), "%s/%s/dtctl-remote.so", dir, places[i]);
-        /* Lazy: libcurl brings thirty libraries, most of whose functions are never called. */
         if (access(path, R_OK) == 0 && !(client->module = dlopen(path, RTLD_LAZY | RTLD_LOCAL)))
             why = dlerror();
     }
@@ -336,7 +321,7 @@ static enum dt_code remote_load(struct dt_client *client, struct dt_err *err)
     if (client->transport)
         return DT_OK;
     dt_fail(err, DT_IO, "the module for remote clusters, dtctl-remote.so, is unusable: %s", why);
-    dt_hint(err, "it needs libcurl4; on the cluster's own machine use its Unix socket");
+    dt_hint(err, "it needs libssl3; on the cluster's own machine use its Unix socket");
     return DT_IO;
 }
 

@@ -173,7 +173,6 @@ static void check_libraries(struct doctor *doctor)
         {"libpmix", "libpmix.so.2", NULL, "4.2", "apt-get install libpmix2"},
         {"libhwloc", "libhwloc.so.15", NULL, "2.0", "apt-get install libhwloc15"},
         {"open-mpi", "libmpi.so.40", NULL, "4.1", "apt-get install libopenmpi3"},
-        {"libcurl", "libcurl.so.4", NULL, "7.80", "apt-get install libcurl4 (remote contexts)"},
     };
 
     for (size_t i = 0; i < DT_COUNT(rows); i++) {

@@ -1,4 +1,4 @@
-/* Reading one HTTP/1.1 answer from bytes that arrive in any pieces. */
+/* HTTP/1.1 as bytes: writing a request, reading one answer that arrives in any pieces. */
 #include "http.h"
 
 #include <string.h>
@@ -6,6 +6,23 @@
 
 #define BODY_BYTES_MAX ((size_t)64 * 1024 * 1024)
 #define LINE_BYTES_MAX 1024
+
+void dt_http_write(struct dt_buf *buf, const struct dt_call *call, const char *host,
+                   const char *authorization)
+{
+    dt_buf_print(buf, "%s %s HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\n",
+                 call->method, call->path, host);
+    if (authorization)
+        dt_buf_print(buf, "Authorization: %s\r\n", authorization);
+    if (call->key)
+        dt_buf_print(buf, "Idempotency-Key: %s\r\n", call->key);
+    if (call->body || strcmp(call->method, "GET") != 0)
+        dt_buf_print(buf, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
+                     call->body ? call->body_size : 0);
+    dt_buf_text(buf, "\r\n");
+    if (call->body)
+        dt_buf_add(buf, call->body, call->body_size);
+}
 
 bool dt_http_header(const struct dt_buf *head, const char *name, char *text, size_t size)
 {

@@ -1,7 +1,8 @@
-/* Reading one HTTP/1.1 answer from bytes that arrive in any pieces. */
+/* HTTP/1.1 as bytes: writing a request, reading one answer that arrives in any pieces. */
 #ifndef DT_CLI_HTTP_H
 #define DT_CLI_HTTP_H
 
+#include "client.h"
 #include "dt/base/buf.h"
 #include "dt/base/err.h"
 
@@ -40,6 +41,10 @@ DT_MUST_USE enum dt_code dt_http_feed(struct dt_http *http, const char *bytes, s
 
 /* The peer closed: completes a body of unknown length, DT_CORRUPT when the answer is cut. */
 DT_MUST_USE enum dt_code dt_http_end(struct dt_http *http, struct dt_err *err);
+
+/* Append call as a request to host; authorization is a whole header value, or NULL. */
+void dt_http_write(struct dt_buf *buf, const struct dt_call *call, const char *host,
+                   const char *authorization);
 
 /* Value of a header line of a complete head (name in any case) into text, cut to size; false
  * when absent. */
