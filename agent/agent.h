@@ -11,8 +11,19 @@ struct gangs;
 struct steps;
 struct session;
 
+/* What the generations need of the rest of the agent; set by main. */
+struct gangs_out {
+    /* tell the controller; when it is away its next hello says the same */
+    void (*report)(struct session *session, const struct dt_gang_report *report);
+    void (*send)(struct session *session, const struct dt_tree *body, const void *blob,
+                 size_t size);
+    /* the job's step process, or an idle one that becomes the job's; NULL: one must start first */
+    struct step_link *(*claim)(struct steps *steps, uint64_t job);
+};
+
 struct agent {
     struct dt_loop *loop;
+    struct gangs_out out;
     char node[DT_NAME_BYTES_MAX];
     char host[64];            /* shown to others; the kernel's unless --host */
     char run_dir[300], state_dir[300], keys_dir[300];

@@ -166,7 +166,7 @@ static void tell(struct agent *agent, const struct gang *gang, enum dt_report_wh
 {
     struct dt_gang_report report = gangs_report(gang, what);
 
-    session_report(agent->session, &report);
+    agent->out.report(agent->session, &report);
 }
 
 static void refuse(struct agent *agent, uint64_t job, uint64_t gen, const char *why)
@@ -176,7 +176,7 @@ static void refuse(struct agent *agent, uint64_t job, uint64_t gen, const char *
     dt_log(DT_LOG_WARN, "order refused", "why", why, NULL);
     snprintf(report.reason, sizeof(report.reason), "%s", why);
     report.progress.step = report.progress.checkpoint_step = -1;
-    session_report(agent->session, &report);
+    agent->out.report(agent->session, &report);
 }
 
 static bool gang_move(struct gang *gang, enum dt_gang_on on)
@@ -291,7 +291,7 @@ static void order_step(struct agent *agent, struct gang *gang, struct dt_tree *s
 {
     struct dt_tree *message, *bundle;
 
-    gang->step = steps_claim(agent->steps, gang->job);
+    gang->step = agent->out.claim(agent->steps, gang->job);
     if (!gang->step) {
         if (spec)
             dt_tree_add(gang->bundle, "spec", dt_tree_copy(spec)); /* until one comes */
@@ -364,7 +364,7 @@ void gangs_stop(struct agent *agent, const struct dt_tree *body)
         struct dt_gang_report report = {.job = job, .gen = gen, .what = DT_REPORT_GONE};
 
         report.progress.step = report.progress.checkpoint_step = -1;
-        session_report(agent->session, &report);
+        agent->out.report(agent->session, &report);
         return;
     }
     if (gang->state == DT_GANG_GONE) {
@@ -506,7 +506,7 @@ static void fence_out(struct agent *agent, const struct gang *gang, const struct
                                                                   : FENCE_PART_BYTES;
 
         dt_tree_put_int(message, "part", (int64_t)part);
-        session_send(agent->session, message, frame->blob ? frame->blob + begin : "", size);
+        agent->out.send(agent->session, message, frame->blob ? frame->blob + begin : "", size);
     }
     dt_tree_free(message);
 }
@@ -518,7 +518,7 @@ static void logs_out(struct agent *agent, const struct gang *gang, const struct 
     dt_tree_put_int(message, "id", 0);
     dt_tree_put_int(message, "rank", dt_tree_int(frame->body, "rank", 0));
     dt_tree_put_int(message, "offset", dt_tree_int(frame->body, "offset", 0));
-    session_send(agent->session, message, frame->blob ? frame->blob : "", frame->blob_size);
+    agent->out.send(agent->session, message, frame->blob ? frame->blob : "", frame->blob_size);
     dt_tree_free(message);
 }
 

@@ -161,6 +161,7 @@ static int run_agent(const struct dt_args *args)
     if (fill(&agent, args, &err))
         return fail(&err);
     agent.loop = dt_loop_make();
+    agent.out = (struct gangs_out){session_report, session_send, steps_claim};
     if (open_all(&agent, &lock, &err))
         return fail(&err);
     dt_loop_on_signal(agent.loop, SIGTERM, on_stop, &agent);
@@ -192,7 +193,7 @@ static int run_common(const struct dt_cmd *cmd, const char *word)
     if (strcmp(word, "--version") == 0)
         dt_buf_print(&buf, "dtagent %s\n", DT_VERSION);
     else if (strcmp(word, "--man") == 0)
-        dt_cmd_man(&buf, "dtagent", "agent of a node of a dt cluster", cmds, DT_COUNT(cmds));
+        dt_cmd_man(&buf, &(struct dt_program){"dtagent", "agent of a node of a dt cluster", cmds, DT_COUNT(cmds)});
     else
         dt_cmd_help(&buf, "dtagent", cmd);
     fputs(dt_buf_str(&buf), stdout);

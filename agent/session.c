@@ -289,8 +289,9 @@ static void on_dial(void *owner)
     }
     snprintf(uri, sizeof(uri), "dt://%s/controller", session->agent->cluster_id);
     if (controller_address(session->agent, address, sizeof(address)) &&
-        dt_dial_tls(session->agent->loop, address, session->tls, uri, &controller_calls, session,
-                    &conn, &err) == DT_OK) {
+        dt_dial_tls(&(struct dt_endpoint){session->agent->loop, &controller_calls, session,
+                                          session->tls},
+                    address, uri, &conn, &err) == DT_OK) {
         session->conn = conn; /* until on_closed */
         return;
     }
@@ -337,7 +338,7 @@ enum dt_code session_open(struct agent *agent, struct dt_err *err)
     snprintf(cert, sizeof(cert), "%s/cert.pem", agent->keys_dir);
     snprintf(key, sizeof(key), "%s/key.pem", agent->keys_dir);
     snprintf(ca, sizeof(ca), "%s/ca.pem", agent->keys_dir);
-    if ((code = dt_tls_load(&session->tls, false, cert, key, ca, err)))
+    if ((code = dt_tls_load(&session->tls, false, &(struct dt_tls_files){cert, key, ca}, err)))
         return code;
     session->dial = dt_timer_make(agent->loop, on_dial, session);
     session->beat = dt_timer_make(agent->loop, on_beat, session);

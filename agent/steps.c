@@ -164,8 +164,8 @@ enum dt_code steps_open(struct agent *agent, struct dt_err *err)
     steps->agent = agent;
     agent->steps = steps;
     snprintf(steps->socket_path, sizeof(steps->socket_path), "%s/agent.sock", agent->run_dir);
-    code = dt_listen_unix(agent->loop, steps->socket_path, &accept_calls, agent, &steps->listener,
-                          err);
+    code = dt_listen_unix(&(struct dt_endpoint){agent->loop, &accept_calls, agent, NULL},
+                          steps->socket_path, &steps->listener, err);
     if (code)
         return code;
     steps->reserve = dt_timer_make(agent->loop, on_reserve, steps);

@@ -21,8 +21,8 @@ static int completion_run(const struct dt_args *args)
 {
     struct dt_buf buf = {0};
     struct dt_err err = {0};
-    enum dt_code code = dt_cmd_completion(&buf, "dtctl", args->operands[0], cmds,
-                                          DT_COUNT(cmds), &err);
+    enum dt_code code = dt_cmd_completion(
+        &buf, &(struct dt_program){"dtctl", "", cmds, DT_COUNT(cmds)}, args->operands[0], &err);
 
     if (code)
         err.code = DT_USAGE;
@@ -188,8 +188,8 @@ static int man_print(void)
 {
     struct dt_buf buf = {0};
 
-    dt_cmd_man(&buf, "dtctl", "submit and watch distributed training jobs", cmds,
-               DT_COUNT(cmds));
+    dt_cmd_man(&buf, &(struct dt_program){"dtctl", "submit and watch distributed training jobs",
+                                          cmds, DT_COUNT(cmds)});
     dt_put(&buf);
     dt_buf_release(&buf);
     return 0;

@@ -83,9 +83,10 @@ static struct fence *make(struct fences *fences, uint64_t job, uint64_t gen, int
     return fence;
 }
 
-bool fences_add(struct fences *fences, const struct dt_tree *header, const void *blob, size_t size,
-                struct dt_buf *joined, struct dt_err *err)
+bool fences_add(struct fences *fences, const struct dt_frame *frame, struct dt_buf *joined,
+                struct dt_err *err)
 {
+    const struct dt_tree *header = frame->body;
     uint64_t job = (uint64_t)dt_tree_int(header, "job", 0), gen = dt_tree_u64(header, "gen", 0);
     int64_t no = dt_tree_int(header, "no", 0), from = dt_tree_int(header, "node_rank", 0);
     int64_t part = dt_tree_int(header, "part", 0), parts = dt_tree_int(header, "parts", 1);
@@ -101,12 +102,12 @@ bool fences_add(struct fences *fences, const struct dt_tree *header, const void 
     }
     fence = at < fences->count ? fences->items[at] : make(fences, job, gen, no, nodes);
     if (from >= fence->nodes || fence->nodes != nodes || fence->has_given[from] ||
-        fence->joined.size + fence->parts[from].size + size > FENCE_BYTES_MAX) {
+        fence->joined.size + fence->parts[from].size + frame->blob_size > FENCE_BYTES_MAX) {
         dt_fail(err, DT_INVALID, "fence %lld of job %llu: not expected from node rank %lld",
                 (long long)no, (unsigned long long)job, (long long)from);
         return false;
     }
-    dt_buf_add(&fence->parts[from], blob ? blob : "", size);
+    dt_buf_add(&fence->parts[from], frame->blob ? frame->blob : "", frame->blob_size);
     if (part + 1 < parts)
         return false;
     dt_buf_add(&fence->joined, dt_buf_str(&fence->parts[from]), fence->parts[from].size);

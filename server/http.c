@@ -33,6 +33,7 @@
 #define LAG_BYTES (256 * 1024)
 #define LAG_BYTES_MAX (1024 * 1024)
 
+/* One of the two ways in. */
 struct door {
     struct http *http;
     struct evhttp *server;
@@ -41,6 +42,8 @@ struct door {
 
 struct http {
     struct runtime *runtime;
+    const struct route *routes; /* routes_count, borrowed */
+    size_t routes_count;
     struct door local, remote;
     struct dt_tls *tls;
     int port;
@@ -380,12 +383,14 @@ static bool path_matches(const char *pattern, const char *path, char *id, size_t
     return *pattern == *path;
 }
 
-static const struct route *route_of(const char *method, const char *path, char *id, size_t size,
+static const struct route *route_of(struct call *call, const char *method, const char *path,
                                     bool *is_known_path)
 {
+    const struct route *routes = call->http->routes;
+
     *is_known_path = false;
-    for (size_t i = 0; i < routes_count; i++) {
-        if (!path_matches(routes[i].path, path, id, size))
+    for (size_t i = 0; i < call->http->routes_count; i++) {
+        if (!path_matches(routes[i].path, path, call->id, sizeof(call->id)))
             continue;
         *is_known_path = true;
         if (strcmp(routes[i].method, method) == 0)
@@ -474,7 +479,7 @@ static void on_request(struct evhttp_request *request, void *arg)
         return;
     }
     snprintf(path, sizeof(path), "%.*s", (int)strcspn(uri, "?"), uri);
-    call->route = route_of(method_name(request), path, call->id, sizeof(call->id), &is_known_path);
+    call->route = route_of(call, method_name(request), path, &is_known_path);
     if (!call->route) {
         refuse(call, is_known_path ? 405 : 404, DT_NOT_FOUND,
                is_known_path ? "this path has no such method" : "there is no such path");
@@ -563,8 +568,7 @@ static enum dt_code open_remote(struct http *http, struct event_base *base, cons
     return DT_OK;
 }
 
-enum dt_code http_open(struct runtime *runtime, const char *socket_path, const char *address,
-                       int port, const char *token_hash, struct dt_err *err)
+enum dt_code http_open(struct runtime *runtime, const struct http_door *door, struct dt_err *err)
 {
     struct event_base *base = dt_loop_base(runtime->loop);
     struct http *http = dt_alloc(1, sizeof(*http));
@@ -573,13 +577,15 @@ enum dt_code http_open(struct runtime *runtime, const char *socket_path, const c
 
     http->runtime = runtime;
     http->name_uid = -1;
-    snprintf(http->socket_path, sizeof(http->socket_path), "%s", socket_path);
-    snprintf(http->token_hash, sizeof(http->token_hash), "%s", token_hash);
+    snprintf(http->socket_path, sizeof(http->socket_path), "%s", door->socket_path);
+    snprintf(http->token_hash, sizeof(http->token_hash), "%s", door->token_hash);
+    http->routes = door->routes;
+    http->routes_count = door->routes_count;
     snprintf(cert, sizeof(cert), "%s/keys/server.pem", runtime->state_dir);
     snprintf(key, sizeof(key), "%s/keys/server-key.pem", runtime->state_dir);
     if ((code = dt_tls_load_api(&http->tls, cert, key, err)) ||
         (code = open_local(http, base, err)) ||
-        (code = open_remote(http, base, address, port, err))) {
+        (code = open_remote(http, base, door->address, door->port, err))) {
         http_close(http);
         return code;
     }

@@ -23,9 +23,6 @@ struct route {
     const char *query;  /* blank-separated names, or "" */
 };
 
-extern const struct route routes[];
-extern const size_t routes_count;
-
 /* A request being answered. request is NULL once the client is gone. */
 struct call {
     struct http *http;

@@ -155,8 +155,12 @@ static void authority_release(struct authority *ca)
 }
 
 /* A leaf for both directions of TLS, named by its URI. */
-static enum dt_code leaf_make(const char *keys_dir, const char *name, const char *alt_names,
-                              const char *cert_path, const char *key_path, struct dt_err *err)
+struct leaf {
+    const char *name, *alt_names;      /* alt_names as X509v3 configuration text */
+    const char *cert_path, *key_path;  /* where it goes */
+};
+
+static enum dt_code leaf_make(const char *keys_dir, const struct leaf *leaf, struct dt_err *err)
 {
     struct authority ca = {0};
     EVP_PKEY *key = EVP_EC_gen("P-256");
@@ -164,18 +168,18 @@ static enum dt_code leaf_make(const char *keys_dir, const char *name, const char
     enum dt_code code = authority_open(keys_dir, &ca, err);
 
     if (!code) {
-        cert = cert_make(key, name, LEAF_DAYS, X509_get_subject_name(ca.cert));
+        cert = cert_make(key, leaf->name, LEAF_DAYS, X509_get_subject_name(ca.cert));
         if (!cert || !add_extension(cert, ca.cert, NID_basic_constraints, "critical,CA:FALSE") ||
             !add_extension(cert, ca.cert, NID_key_usage, "critical,digitalSignature") ||
             !add_extension(cert, ca.cert, NID_ext_key_usage, "serverAuth,clientAuth") ||
-            !add_extension(cert, ca.cert, NID_subject_alt_name, alt_names) ||
+            !add_extension(cert, ca.cert, NID_subject_alt_name, leaf->alt_names) ||
             !X509_sign(cert, ca.key, EVP_sha256()))
-            code = dt_fail(err, DT_INTERNAL, "cannot make a certificate for %s", name);
+            code = dt_fail(err, DT_INTERNAL, "cannot make a certificate for %s", leaf->name);
     }
     if (!code)
-        code = write_key(key, key_path, err);
+        code = write_key(key, leaf->key_path, err);
     if (!code)
-        code = write_cert(cert, cert_path, err);
+        code = write_cert(cert, leaf->cert_path, err);
     X509_free(cert);
     EVP_PKEY_free(key);
     authority_release(&ca);
@@ -222,7 +226,7 @@ enum dt_code keys_open(const char *state_dir, char cluster_id[33], struct dt_err
     snprintf(uri, sizeof(uri), "URI:dt://%s/controller,DNS:localhost,IP:127.0.0.1,IP:::1",
              cluster_id);
     if (access(path, R_OK) != 0)
-        code = leaf_make(dir, "dt controller", uri, path, key_path, err);
+        code = leaf_make(dir, &(struct leaf){"dt controller", uri, path, key_path}, err);
     return code;
 }
 
@@ -240,7 +244,7 @@ enum dt_code keys_issue_node(const char *state_dir, const char *cluster_id, cons
     if ((code = dt_dir_make(directory, 0700, err)))
         return code;
     if ((access(path, R_OK) != 0 || access(key_path, R_OK) != 0) &&
-        (code = leaf_make(keys_dir, node, uri, path, key_path, err)))
+        (code = leaf_make(keys_dir, &(struct leaf){node, uri, path, key_path}, err)))
         return code;
     snprintf(path, sizeof(path), "%s/ca.pem", keys_dir);
     code = dt_file_read(path, 65536, &ca, err);

@@ -16,6 +16,7 @@
 #include "dt/os/proc.h"
 #include "keys.h"
 #include "redis_child.h"
+#include "routes.h"
 #include "runtime.h"
 
 static int run_server(const struct dt_args *args);
@@ -172,19 +173,26 @@ static enum dt_code open_all(struct runtime *runtime, const struct dt_args *args
 {
     const char *address = dt_args_str(args, "listen");
     char socket[600], token_hash[65], path[600];
+    struct http_door door;
     enum dt_code code;
 
-    if ((code = redis_child_start(runtime->loop, dt_args_str(args, "redis"), runtime->state_dir,
-                                  runtime->run_dir, redis, socket, sizeof(socket), err)))
+    if ((code = redis_child_start(runtime->loop,
+                                  &(struct redis_place){dt_args_str(args, "redis"),
+                                                        runtime->state_dir, runtime->run_dir},
+                                  redis, socket, err)))
         return code;
+    runtime->out = (struct runtime_out){sessions_send, sessions_fence, http_event};
     runtime_open(runtime, socket);
     snprintf(path, sizeof(path), "%s/token", runtime->run_dir);
     if ((code = keys_make_token(path, token_hash, err)) ||
         (code = sessions_open(runtime, address, (int)dt_args_int(args, "agent-port", 7481), err)))
         return code;
     snprintf(path, sizeof(path), "%s/api.sock", runtime->run_dir);
-    if ((code = http_open(runtime, path, address, (int)dt_args_int(args, "api-port", 7480),
-                          token_hash, err)) ||
+    door = (struct http_door){.socket_path = path, .address = address,
+                              .port = (int)dt_args_int(args, "api-port", 7480),
+                              .token_hash = token_hash, .routes = routes,
+                              .routes_count = routes_count};
+    if ((code = http_open(runtime, &door, err)) ||
         (code = write_nodes(runtime, args, address, err)))
         return code;
     return write_ready(runtime, dt_args_str(args, "name"), err);
@@ -214,6 +222,8 @@ static int run_server(const struct dt_args *args)
     dt_loop_run(runtime.loop, on_turn, &runtime);
     snprintf(path, sizeof(path), "%s/ready.json", runtime.run_dir);
     unlink(path);
+    http_close(runtime.http);
+    sessions_close(runtime.sessions);
     runtime_close(&runtime);
     redis_child_stop(redis);
     if (runtime.fatal[0])
@@ -247,7 +257,7 @@ static int run_common(const struct dt_cmd *cmd, const char *word)
     if (strcmp(word, "--version") == 0)
         dt_buf_print(&buf, "dtserver %s\n", DT_VERSION);
     else if (strcmp(word, "--man") == 0)
-        dt_cmd_man(&buf, "dtserver", "controller of a dt cluster", cmds, DT_COUNT(cmds));
+        dt_cmd_man(&buf, &(struct dt_program){"dtserver", "controller of a dt cluster", cmds, DT_COUNT(cmds)});
     else
         dt_cmd_help(&buf, "dtserver", cmd);
     fputs(dt_buf_str(&buf), stdout);

@@ -122,9 +122,8 @@ static void on_exit_of_child(void *owner, int fd, bool is_readable, bool is_writ
     child->wait_ms = child->wait_ms * 2 > RESTART_MS_MOST ? RESTART_MS_MOST : child->wait_ms * 2;
 }
 
-enum dt_code redis_child_start(struct dt_loop *loop, const char *program, const char *state_dir,
-                               const char *run_dir, struct redis_child **child, char *socket,
-                               size_t socket_size, struct dt_err *err)
+enum dt_code redis_child_start(struct dt_loop *loop, const struct redis_place *place,
+                               struct redis_child **child, char socket[600], struct dt_err *err)
 {
     struct redis_child *made = dt_alloc(1, sizeof(*made));
     enum dt_code code = DT_INVALID;
@@ -132,14 +131,14 @@ enum dt_code redis_child_start(struct dt_loop *loop, const char *program, const 
 
     made->loop = loop;
     made->wait_ms = RESTART_MS_LEAST;
-    if (!dt_path_join(directory, sizeof(directory), state_dir, "redis") ||
+    if (!dt_path_join(directory, sizeof(directory), place->state_dir, "redis") ||
         !dt_path_join(made->config, sizeof(made->config), directory, "redis.conf") ||
         !dt_path_join(made->log, sizeof(made->log), directory, "redis.log") ||
-        !dt_path_join(socket, socket_size, run_dir, "redis.sock")) {
-        dt_fail(err, DT_INVALID, "paths too long below %s", state_dir);
+        !dt_path_join(socket, 600, place->run_dir, "redis.sock")) {
+        dt_fail(err, DT_INVALID, "paths too long below %s", place->state_dir);
         goto out;
     }
-    if ((code = find_program(program, made->program, sizeof(made->program), err)) ||
+    if ((code = find_program(place->program, made->program, sizeof(made->program), err)) ||
         (code = dt_dir_make(directory, 0700, err)) ||
         (code = write_config(made, directory, socket, err)))
         goto out;

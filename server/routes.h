@@ -4,6 +4,10 @@
 
 #include "http.h"
 
+/* routes.c: all of them */
+extern const struct route routes[];
+extern const size_t routes_count;
+
 /* routes_jobs.c */
 void route_submit(struct call *call);
 void route_jobs(struct call *call);

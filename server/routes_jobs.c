@@ -474,6 +474,7 @@ void route_job_logs(struct call *call)
 {
     const struct dt_job *job = call_job(call, false);
     int64_t rank = 0, gen, offset = 0, limit = LOG_BYTES_MAX;
+    struct log_part wanted;
     struct dt_err err = {0};
 
     if (!job || !may_see_inside(call, job))
@@ -499,6 +500,7 @@ void route_job_logs(struct call *call)
         if (offset < -LOG_BYTES_MAX)
             offset = -LOG_BYTES_MAX;
     }
-    call->ask = sessions_log_get(call->runtime->sessions, job, (uint64_t)gen, (int)rank, offset,
-                                 (size_t)limit, on_log, call);
+    wanted = (struct log_part){.gen = (uint64_t)gen, .rank = (int)rank, .offset = offset,
+                               .size = (size_t)limit};
+    call->ask = sessions_log_get(call->runtime->sessions, job, &wanted, on_log, call);
 }

@@ -104,10 +104,10 @@ static void deliver(void *owner, struct dt_effect *effect)
         break;
     case DT_EFF_SEND:
         add_secret(runtime, effect->message);
-        sessions_send(runtime->sessions, effect->node, effect->session, effect->message);
+        runtime->out.send(runtime->sessions, effect->node, effect->session, effect->message);
         break;
     case DT_EFF_CLOSE:
-        sessions_fence(runtime->sessions, effect->node, effect->session);
+        runtime->out.fence(runtime->sessions, effect->node, effect->session);
         break;
     }
 }
@@ -157,27 +157,26 @@ static void on_event(void *owner, uint64_t seq, uint64_t job, const char *json, 
     dt_free(line->json);
     *line = (struct event_line){seq, job, dt_copy_bytes(json, size), size};
     runtime->ring_count++;
-    http_event(runtime->http, line);
+    runtime->out.event(runtime->http, line);
 }
 
-static void on_loaded(void *owner, uint64_t epoch, uint64_t seq, int64_t now_ms, int64_t wall_ms,
-                      const struct dt_err *err)
+static void on_loaded(void *owner, const struct store_loaded *loaded, const struct dt_err *err)
 {
     struct runtime *runtime = owner;
-    int64_t away_ms = dt_wall_ms() - wall_ms;
+    int64_t away_ms = dt_wall_ms() - loaded->wall_ms;
 
     if (err->code) {
         runtime_fatal(runtime, err->text);
         return;
     }
-    away_ms = away_ms < 0 || !wall_ms ? 0 : away_ms > 3600000 ? 3600000 : away_ms;
-    runtime->epoch = epoch;
-    runtime->dt_base_ms = now_ms + away_ms + 1;
+    away_ms = away_ms < 0 || !loaded->wall_ms ? 0 : away_ms > 3600000 ? 3600000 : away_ms;
+    runtime->epoch = loaded->epoch;
+    runtime->dt_base_ms = loaded->now_ms + away_ms + 1;
     runtime->started_ms = dt_loop_now_ms(runtime->loop);
-    dt_core_resume(runtime->core, seq, runtime->dt_base_ms);
+    dt_core_resume(runtime->core, loaded->seq, runtime->dt_base_ms);
     runtime->is_serving = true;
-    dt_logf(DT_LOG_INFO, "serving: epoch %llu, sequence %llu", (unsigned long long)epoch,
-            (unsigned long long)seq);
+    dt_logf(DT_LOG_INFO, "serving: epoch %llu, sequence %llu", (unsigned long long)loaded->epoch,
+            (unsigned long long)loaded->seq);
 }
 
 static const struct store_calls store_calls_table = {on_loaded, on_committed, on_event};
@@ -185,8 +184,9 @@ static const struct store_calls store_calls_table = {on_loaded, on_committed, on
 void runtime_open(struct runtime *runtime, const char *redis_socket)
 {
     runtime->core = dt_core_make(runtime->cluster_id);
-    runtime->store = store_redis_make(runtime->loop, redis_socket, runtime->cluster_id,
-                                      runtime->core, &store_calls_table, runtime);
+    runtime->store = store_redis_make(runtime->loop, redis_socket,
+                                      &(struct store_place){runtime->cluster_id, runtime->core},
+                                      &store_calls_table, runtime);
     runtime->turn = dt_turn_make(runtime->core, store_redis_ops(runtime->store), deliver, runtime);
     runtime->tick = dt_timer_make(runtime->loop, on_tick, runtime);
     dt_timer_set(runtime->tick, 100);
@@ -195,8 +195,6 @@ void runtime_open(struct runtime *runtime, const char *redis_socket)
 void runtime_close(struct runtime *runtime)
 {
     dt_timer_free(runtime->tick);
-    http_close(runtime->http);
-    sessions_close(runtime->sessions);
     dt_turn_free(runtime->turn);
     store_redis_free(runtime->store);
     dt_core_free(runtime->core);

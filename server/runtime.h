@@ -10,9 +10,27 @@
 struct sessions;
 struct http;
 struct fences;
+struct event_line;
+
+/* Where effects and events leave; set by main before runtime_open. */
+struct runtime_out {
+    /* send to a node if that session is still its present one */
+    void (*send)(struct sessions *sessions, const char *node, uint64_t session,
+                 const struct dt_tree *message);
+    void (*fence)(struct sessions *sessions, const char *node, uint64_t session);
+    void (*event)(struct http *http, const struct event_line *line);
+};
+
+/* One durable event, as watchers get it. */
+struct event_line {
+    uint64_t seq, job;
+    char *json; /* size bytes, owned */
+    size_t size;
+};
 
 struct runtime {
     struct dt_loop *loop;
+    struct runtime_out out;
     struct dt_core *core;
     struct dt_turn *turn;
     struct store_redis *store;
@@ -32,7 +50,7 @@ struct runtime {
     uint64_t request_next; /* handles of waiting requests */
     struct dt_set requests; /* handle -> struct request_wait, owned */
     /* newest events for watchers, a ring */
-    struct event_line { uint64_t seq, job; char *json; size_t size; } *ring;
+    struct event_line *ring;
     size_t ring_first, ring_count;
     uint64_t counters_submits, counters_refused;
 };
@@ -44,7 +62,7 @@ typedef void request_done(void *owner, struct dt_effect *effect);
 
 /* Core, store and turn; loading begins when Redis answers. loop, dirs and cluster_id are set. */
 void runtime_open(struct runtime *runtime, const char *redis_socket);
-/* Free all but the loop; jobs go on. */
+/* Free core, turn and store; jobs go on. */
 void runtime_close(struct runtime *runtime);
 /* Fill now, wall and give the event to the turn; releases the event. */
 void runtime_event(struct runtime *runtime, struct dt_event *event);
@@ -85,24 +103,33 @@ struct log_part {
     char error[256];
 };
 typedef void log_done(void *owner, const struct log_part *part);
-/* Ask the node of a rank for a part of its log; falls back to the tail kept here. done is called
+/* Ask the node of a rank for a part of its log (wanted: gen, rank, offset, at most size bytes);
+ * falls back to the tail kept here. done is called
  * once, never from inside this call. Returns an id for sessions_log_forget. */
-uint64_t sessions_log_get(struct sessions *sessions, const struct dt_job *job, uint64_t gen,
-                          int rank, int64_t offset, size_t size_max, log_done *done, void *owner);
+uint64_t sessions_log_get(struct sessions *sessions, const struct dt_job *job,
+                          const struct log_part *wanted, log_done *done, void *owner);
 void sessions_log_forget(struct sessions *sessions, uint64_t id);
 
 /* fence.c: PMIx fences through the star */
 struct fences *fences_make(void);
 void fences_free(struct fences *fences);
 /* Node rank `from` of `nodes` gave data (blob, copied). When all gave: joined receives all. */
-bool fences_add(struct fences *fences, const struct dt_tree *header, const void *blob, size_t size,
-                struct dt_buf *joined, struct dt_err *err);
+bool fences_add(struct fences *fences, const struct dt_frame *frame, struct dt_buf *joined,
+                struct dt_err *err);
 /* Nothing of older generations of the job is awaited any more. */
 void fences_drop(struct fences *fences, uint64_t job, uint64_t gen_below);
 
 /* http.c */
-DT_MUST_USE enum dt_code http_open(struct runtime *runtime, const char *socket_path,
-                                   const char *address, int port, const char *token_hash,
+struct route;
+struct http_door {
+    const char *socket_path; /* Unix socket */
+    const char *address;     /* HTTPS */
+    int port;                /* 0 takes any */
+    const char *token_hash;  /* SHA-256 of the operator's token, 64 hex digits */
+    const struct route *routes; /* routes_count */
+    size_t routes_count;
+};
+DT_MUST_USE enum dt_code http_open(struct runtime *runtime, const struct http_door *door,
                                    struct dt_err *err);
 void http_close(struct http *http);
 int http_port(const struct http *http);

@@ -253,7 +253,7 @@ static void on_fence(struct session *session, const struct dt_frame *frame)
         dt_tree_int(frame->body, "nodes", 0) != (int64_t)job->members_count ||
         strcmp(job->members[rank].node, session->node) != 0)
         return; /* of an old generation */
-    if (fences_add(all->fences, frame->body, frame->blob, frame->blob_size, &joined, &err))
+    if (fences_add(all->fences, frame, &joined, &err))
         fence_out(all, frame->body, &joined);
     else if (err.code)
         dt_log(DT_LOG_WARN, "fence refused", "why", err.text, "node", session->node, NULL);
@@ -353,8 +353,8 @@ static void on_logs(struct session *session, const struct dt_frame *frame)
     ask_answer(all, ask);
 }
 
-uint64_t sessions_log_get(struct sessions *sessions, const struct dt_job *job, uint64_t gen,
-                          int rank, int64_t offset, size_t size_max, log_done *done, void *owner)
+uint64_t sessions_log_get(struct sessions *sessions, const struct dt_job *job,
+                          const struct log_part *wanted, log_done *done, void *owner)
 {
     struct log_ask *ask = dt_alloc(1, sizeof(*ask));
     struct session *to = NULL;
@@ -365,12 +365,13 @@ uint64_t sessions_log_get(struct sessions *sessions, const struct dt_job *job, u
     ask->done = done;
     ask->owner = owner;
     ask->job = job->id;
-    ask->part = (struct log_part){.gen = gen, .rank = rank, .offset = offset};
+    ask->part = *wanted;
     ask->asked_ms = dt_loop_now_ms(sessions->runtime->loop);
+    ask->part.size = 0;
     dt_set_put(&sessions->asks, id, ask);
     for (size_t i = 0; i < job->members_count; i++)
-        if (rank >= job->members[i].rank_first &&
-            rank < job->members[i].rank_first + job->members[i].ranks_count)
+        if (wanted->rank >= job->members[i].rank_first &&
+            wanted->rank < job->members[i].rank_first + job->members[i].ranks_count)
             to = present(sessions, job->members[i].node);
     if (!to) { /* answered from what was shipped, in the next turn */
         ask->asked_ms -= LOG_ASK_MS;
@@ -380,10 +381,10 @@ uint64_t sessions_log_get(struct sessions *sessions, const struct dt_job *job, u
     message = dt_msg_make("log_get");
     dt_tree_put_int(message, "id", (int64_t)id);
     dt_tree_put_int(message, "job", (int64_t)job->id);
-    dt_tree_put_u64(message, "gen", gen);
-    dt_tree_put_int(message, "rank", rank);
-    dt_tree_put_int(message, "offset", offset);
-    dt_tree_put_int(message, "size_max", (int64_t)size_max);
+    dt_tree_put_u64(message, "gen", wanted->gen);
+    dt_tree_put_int(message, "rank", wanted->rank);
+    dt_tree_put_int(message, "offset", wanted->offset);
+    dt_tree_put_int(message, "size_max", (int64_t)wanted->size);
     dt_tree_put_str(message, "output_dir", job->output_dir);
     dt_conn_send(to->conn, message, NULL, 0);
     dt_tree_free(message);
@@ -491,10 +492,10 @@ enum dt_code sessions_open(struct runtime *runtime, const char *address, int por
     snprintf(ca, sizeof(ca), "%s/keys/ca.pem", runtime->state_dir);
     made->runtime = runtime;
     made->fences = fences_make();
-    code = dt_tls_load(&made->tls, true, cert, key, ca, err);
+    code = dt_tls_load(&made->tls, true, &(struct dt_tls_files){cert, key, ca}, err);
     if (!code)
-        code = dt_listen_tls(runtime->loop, address, port, made->tls, &accept_calls, made,
-                             &made->listener, err);
+        code = dt_listen_tls(&(struct dt_endpoint){runtime->loop, &accept_calls, made, made->tls},
+                             address, port, &made->listener, err);
     if (code) {
         dt_tls_free(made->tls);
         fences_free(made->fences);

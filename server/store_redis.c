@@ -43,8 +43,8 @@ static const char script_commit[] =
     "local e = redis.call('TYPE', KEYS[6 + i * 2]).ok "
     "if e ~= 'none' and e ~= 'list' then return redis.error_reply('DTTYPE events') end "
     "seen[key] = ARGV[a + 3] end "
-    "for _, k in ipairs({{KEYS[1], 'hash'}, {KEYS[2], 'stream'}, "
-    "{KEYS[3], 'set'}, {KEYS[4], 'set'}}) do "
+    "for _, k in ipairs({{KEYS[1], 'hash'}, {KEYS[2], 'stream'}, {KEYS[3], 'set'}, "
+    "{KEYS[4], 'set'}}) do "
     "local t = redis.call('TYPE', k[1]).ok "
     "if t ~= 'none' and t ~= k[2] then return redis.error_reply('DTTYPE index') end end "
     "for i = 0, n - 1 do local a = 7 + i * 8 local key = KEYS[5 + i * 2] "
@@ -102,7 +102,7 @@ static void load_failed(struct store_redis *store, const char *what, const char 
     store->phase = FAILED;
     dt_fail(&err, DT_CORRUPT, "%s%s%s", what, *detail ? ": " : "", detail);
     dt_hint(&err, "restore the state directory from a backup, or start with an empty one");
-    store->calls.on_loaded(store->owner, 0, 0, 0, 0, &err);
+    store->calls.on_loaded(store->owner, &(struct store_loaded){0}, &err);
 }
 
 static const struct redis_value *field_of(const struct redis_value *hash, const char *name)
@@ -140,7 +140,8 @@ static enum dt_code apply_job(struct store_redis *store, const struct redis_valu
     if (is_bad || !object || !spec)
         dt_fail(err, DT_CORRUPT, "a stored job is damaged or incomplete");
     else
-        code = dt_record_job_read(object, members, spec, text, &record.job, err);
+        code = dt_record_job_read(&(struct dt_record_parts){object, members, spec, text},
+                                  &record.job, err);
     if (!code) {
         struct dt_spec *owned = record.job->spec;
 
@@ -180,7 +181,9 @@ static void load_finished(struct store_redis *store)
     struct dt_err err = {0};
 
     store->phase = READY;
-    store->calls.on_loaded(store->owner, store->epoch, store->seq, store->now_ms, store->wall_ms,
+    store->calls.on_loaded(store->owner,
+                           &(struct store_loaded){store->epoch, store->seq, store->now_ms,
+                                                  store->wall_ms},
                            &err);
 }
 
@@ -616,17 +619,17 @@ static void commit(struct dt_store *ops, const struct dt_record *records, size_t
 }
 
 struct store_redis *store_redis_make(struct dt_loop *loop, const char *socket,
-                                     const char *cluster_id, struct dt_core *core,
+                                     const struct store_place *place,
                                      const struct store_calls *calls, void *owner)
 {
     struct store_redis *store = dt_alloc(1, sizeof(*store));
 
     store->ops = (struct dt_store){commit, store};
     store->loop = loop;
-    store->core = core;
+    store->core = place->core;
     store->calls = *calls;
     store->owner = owner;
-    snprintf(store->cluster_id, sizeof(store->cluster_id), "%s", cluster_id);
+    snprintf(store->cluster_id, sizeof(store->cluster_id), "%s", place->cluster_id);
     store->link = redis_link_make(loop, socket, on_link_up, store);
     return store;
 }

@@ -7,20 +7,31 @@
 
 struct store_redis;
 
+/* Where the store stood when it was taken over. */
+struct store_loaded {
+    uint64_t epoch, seq;
+    int64_t now_ms, wall_ms; /* of the newest record */
+};
+
+/* Whose objects are stored and where they are applied. */
+struct store_place {
+    const char *cluster_id;
+    struct dt_core *core; /* borrowed */
+};
+
 /* What the store tells its owner. */
 struct store_calls {
     /* everything was applied to core: serve. Or err says why not. */
-    void (*on_loaded)(void *owner, uint64_t epoch, uint64_t seq, int64_t now_ms, int64_t wall_ms,
-                      const struct dt_err *err);
+    void (*on_loaded)(void *owner, const struct store_loaded *loaded, const struct dt_err *err);
     /* the batch given to commit */
     void (*on_committed)(void *owner, enum dt_commit outcome);
     /* one durable event, in order; json is borrowed */
     void (*on_event)(void *owner, uint64_t seq, uint64_t job, const char *json, size_t size);
 };
 
-/* A store over the Redis at socket that applies what it holds to core (borrowed). */
+/* A store over the Redis at socket that applies what it holds to the place's core. */
 struct store_redis *store_redis_make(struct dt_loop *loop, const char *socket,
-                                     const char *cluster_id, struct dt_core *core,
+                                     const struct store_place *place,
                                      const struct store_calls *calls, void *owner);
 /* Free; NULL is fine. */
 void store_redis_free(struct store_redis *store);

@@ -21,39 +21,6 @@
 #define STRAYS_MS 5000
 #define IDLE_MS_MAX 5000 /* an idle step without its agent ends itself */
 
-void step_tell(struct step *step, struct dt_tree *take, const void *blob, size_t size)
-{
-    if (step->agent) /* while it is away: its next hello tells everything */
-        dt_conn_send(step->agent, take, blob, size);
-    dt_tree_free(take);
-}
-
-struct dt_tree *step_message(const struct step *step, const char *type)
-{
-    struct dt_tree *message = dt_msg_make(type);
-
-    dt_tree_put_int(message, "job", (int64_t)step->job);
-    dt_tree_put_u64(message, "gen", step->gen);
-    return message;
-}
-
-static void add_exits(const struct step *step, struct dt_tree *message)
-{
-    struct dt_tree *list = dt_tree_put_new(message, "exits", DT_TREE_LIST);
-
-    for (int i = 0; i < step->ranks_count; i++)
-        if (step->ranks[i].has_ended)
-            dt_tree_add(list, NULL, dt_msg_exit_tree(&step->ranks[i].end));
-}
-
-void step_tell_exits(struct step *step, const char *type)
-{
-    struct dt_tree *message = step_message(step, type);
-
-    add_exits(step, message);
-    step_tell(step, message, NULL, 0);
-}
-
 static bool move(struct step *step, enum dt_gang_on on)
 {
     enum dt_gang_state next = dt_gang_next(step->state, on);
@@ -70,7 +37,7 @@ static void tell_hello(struct step *step)
 
     dt_tree_put_int(message, "pid", getpid());
     dt_tree_put_str(message, "state", step->bundle ? dt_gang_state_name(step->state) : "idle");
-    add_exits(step, message);
+    step_add_exits(step, message);
     dt_tree_add(message, "progress", dt_msg_progress_tree(&step->progress));
     step_tell(step, message, NULL, 0);
 }
@@ -150,7 +117,7 @@ static void judge_exit(const struct step *step, struct rank *rank)
     }
 }
 
-void step_rank_ended(struct step *step, struct rank *rank)
+static void rank_ended(struct step *step, struct rank *rank)
 {
     rank->has_ended = true;
     judge_exit(step, rank);
@@ -163,16 +130,18 @@ void step_rank_ended(struct step *step, struct rank *rank)
     dt_timer_set(step->reap, 0);
 }
 
-void step_check_up(struct step *step)
+static void check_up(struct step *step)
 {
     bool is_mpi = step->bundle && strcmp(dt_tree_str(step->bundle, "launch", ""), "mpi") == 0;
 
     if (step->state != DT_GANG_STARTING || step->is_up_told)
         return;
-    for (int i = 0; i < step->ranks_count; i++)
-        if (is_mpi ? !step->ranks[i].is_connected
-                   : !step->ranks[i].pid && !step->ranks[i].has_ended)
+    for (int i = 0; i < step->ranks_count; i++) {
+        const struct rank *rank = &step->ranks[i];
+
+        if (is_mpi ? !rank->is_connected : !rank->pid && !rank->has_ended)
             return;
+    }
     step->is_up_told = true;
     move(step, DT_GANG_ON_UP);
     step_tell(step, step_message(step, "step_up"), NULL, 0);
@@ -235,7 +204,7 @@ static void on_go(struct step *step, const struct dt_tree *body)
         end_now(step);
         return;
     }
-    step_check_up(step);
+    check_up(step);
 }
 
 static void on_stop(struct step *step, const struct dt_tree *body)
@@ -327,7 +296,8 @@ static void on_redial(void *owner)
 
     if (step->agent)
         return;
-    if (dt_dial_unix(step->loop, step->agent_path, &agent_calls, step, &conn, NULL) == DT_OK)
+    if (dt_dial_unix(&(struct dt_endpoint){step->loop, &agent_calls, step, NULL},
+                     step->agent_path, &conn, NULL) == DT_OK)
         return;
     if (!step->bundle && dt_clock_ms() - step->acknowledged_ms > IDLE_MS_MAX) {
         dt_loop_stop(step->loop);
@@ -373,7 +343,7 @@ static void on_term(void *owner, int signal_number)
 
 int step_main(const char *agent_path, const char *run_dir, const char *node)
 {
-    struct step step = {.metrics_fd = -1};
+    struct step step = {.metrics_fd = -1, .check_up = check_up, .rank_ended = rank_ended};
     struct dt_err err = {0};
 
     dt_log_open("dtagent-step", 2, DT_LOG_INFO);

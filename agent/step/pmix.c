@@ -210,7 +210,7 @@ static void rank_note(struct pmix *pmix, const struct upcall *up)
             else
                 step->ranks[i].has_finalized = true;
         }
-    step_check_up(step);
+    step->check_up(step);
 }
 
 static void on_upcalls(void *owner, int fd, bool is_readable, bool is_writable)

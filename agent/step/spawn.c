@@ -145,11 +145,12 @@ enum dt_code spawn_prepare(struct step *step, struct dt_err *err)
 /* ---- one rank ---- */
 
 /* The program in PATH, or as it is when it has a slash. */
-static enum dt_code find_program(const struct dt_texts *env, const char *name,
-                                 const char *workdir, char *path, size_t size,
-                                 struct dt_err *err)
+static enum dt_code find_program(struct plan *plan, struct dt_err *err)
 {
-    const char *at = dt_env_get(env, "PATH");
+    const char *at = dt_env_get(&plan->texts, "PATH"), *name = plan->argv[0];
+    const char *workdir = plan->workdir;
+    char *path = plan->path;
+    size_t size = sizeof(plan->path);
 
     if (strchr(name, '/')) {
         snprintf(path, size, "%s%s%s", name[0] == '/' ? "" : workdir, name[0] == '/' ? "" : "/",
@@ -205,8 +206,7 @@ static enum dt_code plan_program(const struct step *step, struct plan *plan, str
     }
     if (!count)
         return dt_fail(err, DT_INVALID, "the order names no program");
-    return find_program(&plan->texts, plan->argv[0], plan->workdir, plan->path,
-                        sizeof(plan->path), err);
+    return find_program(plan, err);
 }
 
 /* Is another node of this generation on this very machine? Then MPI would mix up their names. */
@@ -379,7 +379,7 @@ static void on_rank_exit(void *owner, int fd, bool is_readable, bool is_writable
     rank->pidfd = -1;
     rank->pid = 0;
     logs_pump(rank);
-    step_rank_ended(rank->step, rank);
+    rank->step->rank_ended(rank->step, rank);
 }
 
 static enum dt_code rank_fork(struct step *step, struct rank *rank, const struct plan *plan,

@@ -57,17 +57,18 @@ struct step {
     int64_t acknowledged_ms; /* last beat of the controller, by the agent's word */
     int64_t log_bytes_max;
     int64_t killed_ms;       /* when the group was first killed */
+    /* set by main: a rank joined or was started, perhaps the last one; a rank ended */
+    void (*check_up)(struct step *step);
+    void (*rank_ended)(struct step *step, struct rank *rank);
 };
 
-/* main.c */
+/* tell.c */
 void step_tell(struct step *step, struct dt_tree *take, const void *blob, size_t size);
 /* A message about the present generation; the caller adds fields. */
 struct dt_tree *step_message(const struct step *step, const char *type);
 void step_tell_exits(struct step *step, const char *type);
-/* Every rank runs (and has joined MPI, where that is asked): say so once. */
-void step_check_up(struct step *step);
-/* A rank ended. */
-void step_rank_ended(struct step *step, struct rank *rank);
+/* The ends of ranks so far, as member "exits". */
+void step_add_exits(const struct step *step, struct dt_tree *message);
 
 /* spawn.c */
 DT_MUST_USE enum dt_code spawn_prepare(struct step *step, struct dt_err *err);

@@ -139,9 +139,12 @@ static void man_cmd(struct dt_buf *buf, const char *program, const struct dt_cmd
     }
 }
 
-void dt_cmd_man(struct dt_buf *buf, const char *program, const char *summary,
-                const struct dt_cmd *const *cmds, size_t count)
+void dt_cmd_man(struct dt_buf *buf, const struct dt_program *page)
 {
+    const char *program = page->name, *summary = page->summary;
+    const struct dt_cmd *const *cmds = page->cmds;
+    size_t count = page->cmds_count;
+
     dt_buf_print(buf, ".TH %s 1 \"\" \"dt %s\"\n.SH NAME\n%s \\- ", program, DT_VERSION, program);
     roff(buf, summary);
     dt_buf_print(buf, "\n.SH SYNOPSIS\n.B %s\n%s[options] [operands]\n.SH COMMANDS\n", program,
@@ -234,15 +237,18 @@ static void fish_script(struct dt_buf *buf, const char *program, const struct dt
     }
 }
 
-enum dt_code dt_cmd_completion(struct dt_buf *buf, const char *program, const char *shell,
-                               const struct dt_cmd *const *cmds, size_t count, struct dt_err *err)
+enum dt_code dt_cmd_completion(struct dt_buf *buf, const struct dt_program *program,
+                               const char *shell, struct dt_err *err)
 {
+    const struct dt_cmd *const *cmds = program->cmds;
+    size_t count = program->cmds_count;
+
     if (strcmp(shell, "bash") == 0)
-        bash_script(buf, program, cmds, count);
+        bash_script(buf, program->name, cmds, count);
     else if (strcmp(shell, "zsh") == 0)
-        zsh_script(buf, program, cmds, count);
+        zsh_script(buf, program->name, cmds, count);
     else if (strcmp(shell, "fish") == 0)
-        fish_script(buf, program, cmds, count);
+        fish_script(buf, program->name, cmds, count);
     else
         return dt_fail(err, DT_INVALID, "no completion for \"%s\": bash, zsh or fish", shell);
     return DT_OK;

@@ -7,45 +7,9 @@
 
 #define BRAKE_NODES_LEAST 3
 
-static struct dt_node *node_draft(const struct dt_node *node, const char *name)
-{
-    struct dt_node *draft = dt_alloc(1, sizeof(*draft));
-
-    if (node) {
-        *draft = *node;
-        draft->inventory = (struct dt_inventory){0};
-    } else {
-        snprintf(draft->name, sizeof(draft->name), "%s", name);
-        draft->wish = DT_NODE_UP;
-    }
-    return draft;
-}
-
 static enum dt_node_state state_of_wish(const struct dt_node *node)
 {
     return node->wish == DT_NODE_UP ? DT_NODE_UP : node->wish;
-}
-
-static bool has_work(const struct dt_core *core, const char *name)
-{
-    const struct dt_node *node = dt_core_node(core, name);
-
-    for (size_t i = 0; node && i < node->inventory.devices_count; i++)
-        if (node->inventory.devices[i].job)
-            return true;
-    return false;
-}
-
-void core_node_settle(struct dt_core *core, const char *name, struct dt_outcome *outcome)
-{
-    const struct dt_node *node = dt_core_node(core, name);
-    struct dt_node *draft;
-
-    if (!node || node->state != DT_NODE_DRAINING || has_work(core, name))
-        return;
-    draft = node_draft(node, name);
-    draft->state = DT_NODE_DRAINED;
-    core_node_put(core, outcome, draft, "drained", name);
 }
 
 /* A gang that the node does not know: it never got it, or nothing is left of it. */
@@ -178,7 +142,7 @@ void core_hello(struct dt_core *core, struct dt_event *event, struct dt_outcome 
 
     assert(event->inventory && event->session);
     if (is_new || was_down) {
-        struct dt_node *draft = node_draft(node, event->node);
+        struct dt_node *draft = core_node_draft(node, event->node);
 
         draft->state = state_of_wish(draft);
         draft->reason[0] = was_down && draft->wish == DT_NODE_UP ? 0 : draft->reason[0];
@@ -241,7 +205,7 @@ void core_admin(struct dt_core *core, struct dt_event *event, struct dt_outcome 
         core_refuse(outcome, event, &err);
         return;
     }
-    draft = node_draft(node, event->node);
+    draft = core_node_draft(node, event->node);
     draft->wish = rows[event->admin].wish;
     if (draft->state != DT_NODE_DOWN && draft->state != DT_NODE_SILENT)
         draft->state = state_of_wish(draft);
@@ -347,7 +311,7 @@ static bool node_jobs_lost(struct dt_core *core, const struct dt_node *node,
 static void node_down(struct dt_core *core, const struct dt_node *node,
                       struct dt_outcome *outcome)
 {
-    struct dt_node *draft = node_draft(node, node->name);
+    struct dt_node *draft = core_node_draft(node, node->name);
 
     draft->state = DT_NODE_DOWN;
     snprintf(draft->reason, sizeof(draft->reason), "not heard for %lld s",

@@ -82,6 +82,10 @@ void core_beat(struct dt_core *core, struct dt_event *event, struct dt_outcome *
 void core_closed(struct dt_core *core, struct dt_event *event, struct dt_outcome *outcome);
 void core_admin(struct dt_core *core, struct dt_event *event, struct dt_outcome *outcome);
 void core_node_deaths(struct dt_core *core, struct dt_outcome *outcome);
+
+/* core_drain.c */
+/* A copy of a node's durable part, or a new node of that name, to be changed and put. */
+struct dt_node *core_node_draft(const struct dt_node *node, const char *name);
 /* Drained when nothing is left on a draining node. */
 void core_node_settle(struct dt_core *core, const char *name, struct dt_outcome *outcome);
 

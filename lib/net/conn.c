@@ -318,14 +318,13 @@ static void on_accept(struct evconnlistener *evl, evutil_socket_t fd, struct soc
     conn_opened(conn);
 }
 
-static struct dt_listener *listener_make(struct dt_loop *loop, const struct dt_conn_calls *calls,
-                                         void *owner)
+static struct dt_listener *listener_make(const struct dt_endpoint *endpoint)
 {
     struct dt_listener *listener = dt_alloc(1, sizeof(*listener));
 
-    listener->loop = loop;
-    listener->calls = *calls;
-    listener->owner = owner;
+    listener->loop = endpoint->loop;
+    listener->calls = *endpoint->calls;
+    listener->owner = endpoint->owner;
     return listener;
 }
 
@@ -343,8 +342,7 @@ static enum dt_code unix_address(const char *path, struct sockaddr_un *address,
     return DT_OK;
 }
 
-enum dt_code dt_listen_unix(struct dt_loop *loop, const char *path,
-                            const struct dt_conn_calls *calls, void *owner,
+enum dt_code dt_listen_unix(const struct dt_endpoint *endpoint, const char *path,
                             struct dt_listener **listener, struct dt_err *err)
 {
     struct sockaddr_un address;
@@ -354,10 +352,10 @@ enum dt_code dt_listen_unix(struct dt_loop *loop, const char *path,
 
     if ((code = unix_address(path, &address, err)))
         return code;
-    made = listener_make(loop, calls, owner);
+    made = listener_make(endpoint);
     unlink(path);
     mask = umask(0177);
-    made->listener = evconnlistener_new_bind(dt_loop_base(loop), on_accept, made,
+    made->listener = evconnlistener_new_bind(dt_loop_base(endpoint->loop), on_accept, made,
                                              LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 128,
                                              (struct sockaddr *)&address, sizeof(address));
     umask(mask);
@@ -392,8 +390,7 @@ static bool ip_address(const char *host, int port, struct sockaddr_storage *addr
     return false;
 }
 
-enum dt_code dt_listen_tls(struct dt_loop *loop, const char *address, int port,
-                           struct dt_tls *tls, const struct dt_conn_calls *calls, void *owner,
+enum dt_code dt_listen_tls(const struct dt_endpoint *endpoint, const char *address, int port,
                            struct dt_listener **listener, struct dt_err *err)
 {
     struct sockaddr_storage where;
@@ -402,11 +399,11 @@ enum dt_code dt_listen_tls(struct dt_loop *loop, const char *address, int port,
 
     if (!ip_address(address, port, &where, &size))
         return dt_fail(err, DT_INVALID, "%s is not an IP address", address);
-    made = listener_make(loop, calls, owner);
-    made->context = dt_tls_context(tls);
+    made = listener_make(endpoint);
+    made->context = dt_tls_context(endpoint->tls);
     SSL_CTX_up_ref(made->context);
     made->listener = evconnlistener_new_bind(
-        dt_loop_base(loop), on_accept, made,
+        dt_loop_base(endpoint->loop), on_accept, made,
         LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_REUSEABLE, 512,
         (struct sockaddr *)&where, size);
     if (!made->listener) {
@@ -449,9 +446,8 @@ void dt_listener_free(struct dt_listener *listener)
     listener_drop(listener);
 }
 
-enum dt_code dt_dial_unix(struct dt_loop *loop, const char *path,
-                          const struct dt_conn_calls *calls, void *owner, struct dt_conn **conn,
-                          struct dt_err *err)
+enum dt_code dt_dial_unix(const struct dt_endpoint *endpoint, const char *path,
+                          struct dt_conn **conn, struct dt_err *err)
 {
     struct sockaddr_un address;
     enum dt_code code;
@@ -466,7 +462,7 @@ enum dt_code dt_dial_unix(struct dt_loop *loop, const char *path,
             close(fd);
         return DT_UNREACHABLE;
     }
-    *conn = dt_conn_adopt(loop, fd, calls, owner);
+    *conn = dt_conn_adopt(endpoint, fd);
     return DT_OK;
 }
 
@@ -475,27 +471,25 @@ static void on_adopted(void *arg)
     conn_opened(arg);
 }
 
-struct dt_conn *dt_conn_adopt(struct dt_loop *loop, int fd, const struct dt_conn_calls *calls,
-                              void *owner)
+struct dt_conn *dt_conn_adopt(const struct dt_endpoint *endpoint, int fd)
 {
     struct bufferevent *bev;
     struct dt_conn *conn;
 
     evutil_make_socket_nonblocking(fd);
-    bev = bufferevent_socket_new(dt_loop_base(loop), fd,
+    bev = bufferevent_socket_new(dt_loop_base(endpoint->loop), fd,
                                  BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS);
     assert(bev);
-    conn = conn_make(loop, bev, calls, owner);
+    conn = conn_make(endpoint->loop, bev, endpoint->calls, endpoint->owner);
     peer_of_unix(conn, fd);
     dt_timer_free(conn->timer);
-    conn->timer = dt_timer_make(loop, on_adopted, conn);
+    conn->timer = dt_timer_make(endpoint->loop, on_adopted, conn);
     dt_timer_set(conn->timer, 0);
     return conn;
 }
 
-enum dt_code dt_dial_tls(struct dt_loop *loop, const char *address, struct dt_tls *tls,
-                         const char *peer_uri, const struct dt_conn_calls *calls, void *owner,
-                         struct dt_conn **conn, struct dt_err *err)
+enum dt_code dt_dial_tls(const struct dt_endpoint *endpoint, const char *address,
+                         const char *peer_uri, struct dt_conn **conn, struct dt_err *err)
 {
     const char *colon = strrchr(address, ':');
     struct sockaddr_storage where;
@@ -511,17 +505,17 @@ enum dt_code dt_dial_tls(struct dt_loop *loop, const char *address, struct dt_tl
     snprintf(host, sizeof(host), "%.*s", (int)(colon - address), address);
     if (!ip_address(host, (int)port, &where, &size))
         return dt_fail(err, DT_INVALID, "%s is not an IP address with a port", address);
-    ssl = SSL_new(dt_tls_context(tls));
+    ssl = SSL_new(dt_tls_context(endpoint->tls));
     fd = socket(where.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     bev = ssl && fd >= 0
-              ? bufferevent_openssl_socket_new(dt_loop_base(loop), fd, ssl,
+              ? bufferevent_openssl_socket_new(dt_loop_base(endpoint->loop), fd, ssl,
                                                BUFFEREVENT_SSL_CONNECTING,
                                                BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS)
               : NULL;
     if (!bev)
         return dt_fail(err, DT_IO, "cannot set up a connection to %s", address);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-    *conn = conn_make(loop, bev, calls, owner);
+    *conn = conn_make(endpoint->loop, bev, endpoint->calls, endpoint->owner);
     (*conn)->is_tls = true;
     snprintf((*conn)->peer_uri, sizeof((*conn)->peer_uri), "%s", peer_uri);
     snprintf((*conn)->peer.address, sizeof((*conn)->peer.address), "%s", address);

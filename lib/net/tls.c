@@ -48,17 +48,17 @@ static enum dt_code load_pair(SSL_CTX *context, const char *cert_path, const cha
     return DT_OK;
 }
 
-enum dt_code dt_tls_load(struct dt_tls **tls, bool is_server, const char *cert_path,
-                         const char *key_path, const char *ca_path, struct dt_err *err)
+enum dt_code dt_tls_load(struct dt_tls **tls, bool is_server, const struct dt_tls_files *files,
+                         struct dt_err *err)
 {
     SSL_CTX *context = context_make(is_server);
     enum dt_code code;
 
     if (!context)
-        return fail_ssl(err, "set up TLS for", cert_path);
-    code = load_pair(context, cert_path, key_path, err);
-    if (!code && SSL_CTX_load_verify_locations(context, ca_path, NULL) != 1)
-        code = fail_ssl(err, "load the CA", ca_path);
+        return fail_ssl(err, "set up TLS for", files->cert);
+    code = load_pair(context, files->cert, files->key, err);
+    if (!code && SSL_CTX_load_verify_locations(context, files->ca, NULL) != 1)
+        code = fail_ssl(err, "load the CA", files->ca);
     if (code) {
         SSL_CTX_free(context);
         return code;

@@ -95,9 +95,9 @@ static const char *field_problem(const struct field *field, const struct dt_tree
     case F_NUM:
         if (value->kind != DT_TREE_INT)
             return "is not an integer";
-        if (value->int_value < field->least || value->int_value > field->most)
-            return "is out of bounds";
-        return NULL;
+        return value->int_value < field->least || value->int_value > field->most
+                   ? "is out of bounds"
+                   : NULL;
     case F_U64:
         return value->kind == DT_TREE_STR && dt_parse_u64(value->text, UINT64_MAX, &number)
                    ? NULL

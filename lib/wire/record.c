@@ -175,10 +175,10 @@ static void job_fields_read(const struct dt_tree *tree, struct dt_job *job)
     dt_msg_progress_read(dt_tree_get(tree, "progress"), &job->progress);
 }
 
-enum dt_code dt_record_job_read(const struct dt_tree *object, const struct dt_tree *members,
-                                const struct dt_tree *resolved, const char *source,
-                                struct dt_job **job, struct dt_err *err)
+enum dt_code dt_record_job_read(const struct dt_record_parts *parts, struct dt_job **job,
+                                struct dt_err *err)
 {
+    const struct dt_tree *object = parts->object, *members = parts->members;
     struct dt_job *draft = dt_alloc(1, sizeof(*draft));
     struct dt_problems problems = {0};
     enum dt_code code = DT_CORRUPT;
@@ -191,13 +191,13 @@ enum dt_code dt_record_job_read(const struct dt_tree *object, const struct dt_tr
     }
     job_fields_read(object, draft);
     draft->spec = dt_alloc(1, sizeof(*draft->spec));
-    if (dt_spec_parse(resolved, draft->spec, &problems)) {
+    if (dt_spec_parse(parts->resolved, draft->spec, &problems)) {
         dt_fail(err, DT_CORRUPT, "the stored specification of job %llu is not valid: %.200s",
                 (unsigned long long)draft->id,
                 problems.count ? problems.item[0].text : "no reason");
         goto out;
     }
-    draft->source = dt_copy_text(source);
+    draft->source = dt_copy_text(parts->source);
     if (members &&
         (code = members_read(dt_tree_get(members, "members"), &draft->members,
                              &draft->members_count, err)))

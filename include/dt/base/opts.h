@@ -82,12 +82,17 @@ const struct dt_cmd *dt_cmd_find(const struct dt_cmd *const *cmds, size_t count,
 
 /* Help text of one command, at most 100 columns. */
 void dt_cmd_help(struct dt_buf *buf, const char *program, const struct dt_cmd *cmd);
+/* A program as its pages show it. */
+struct dt_program {
+    const char *name, *summary;
+    const struct dt_cmd *const *cmds; /* cmds_count */
+    size_t cmds_count;
+};
+
 /* Manual page (roff) of a program with its commands. */
-void dt_cmd_man(struct dt_buf *buf, const char *program, const char *summary,
-                const struct dt_cmd *const *cmds, size_t count);
+void dt_cmd_man(struct dt_buf *buf, const struct dt_program *program);
 /* Completion script for "bash", "zsh" or "fish"; DT_INVALID for another shell. */
-DT_MUST_USE enum dt_code dt_cmd_completion(struct dt_buf *buf, const char *program,
-                                           const char *shell, const struct dt_cmd *const *cmds,
-                                           size_t count, struct dt_err *err);
+DT_MUST_USE enum dt_code dt_cmd_completion(struct dt_buf *buf, const struct dt_program *program,
+                                           const char *shell, struct dt_err *err);
 
 #endif

@@ -11,11 +11,14 @@ struct dt_conn;     /* opaque: one connection */
 struct dt_listener; /* opaque */
 struct dt_tls;      /* opaque: certificate, key and CA of this program */
 
-/* Load a certificate chain, its key and the CA that peers must chain to (PEM files). TLS 1.3
- * only, no tickets, peer certificate required. is_server picks the role. */
-DT_MUST_USE enum dt_code dt_tls_load(struct dt_tls **tls, bool is_server, const char *cert_path,
-                                     const char *key_path, const char *ca_path,
-                                     struct dt_err *err);
+/* PEM files: a certificate chain, its key, the CA that peers must chain to. */
+struct dt_tls_files {
+    const char *cert, *key, *ca;
+};
+
+/* Load them. TLS 1.3 only, no tickets, peer certificate required. is_server picks the role. */
+DT_MUST_USE enum dt_code dt_tls_load(struct dt_tls **tls, bool is_server,
+                                     const struct dt_tls_files *files, struct dt_err *err);
 /* As dt_tls_load for a server whose clients show no certificate (HTTPS API with tokens). */
 DT_MUST_USE enum dt_code dt_tls_load_api(struct dt_tls **tls, const char *cert_path,
                                          const char *key_path, struct dt_err *err);
@@ -41,15 +44,21 @@ struct dt_conn_calls {
     void (*on_drained)(void *owner, struct dt_conn *conn); /* output went below 64 KiB; or NULL */
 };
 
+/* Where connections live and whom they call; calls are copied. */
+struct dt_endpoint {
+    struct dt_loop *loop;
+    const struct dt_conn_calls *calls;
+    void *owner;
+    struct dt_tls *tls; /* NULL for Unix sockets */
+};
+
 /* Listen on a Unix socket path (mode 0600; replaced when stale). */
-DT_MUST_USE enum dt_code dt_listen_unix(struct dt_loop *loop, const char *path,
-                                        const struct dt_conn_calls *calls, void *owner,
+DT_MUST_USE enum dt_code dt_listen_unix(const struct dt_endpoint *endpoint, const char *path,
                                         struct dt_listener **listener, struct dt_err *err);
 /* Listen on address:port with TLS; port 0 picks one, see dt_listener_port. TCP_NODELAY, a cap on
  * connections, 5 s for the handshake. */
-DT_MUST_USE enum dt_code dt_listen_tls(struct dt_loop *loop, const char *address, int port,
-                                       struct dt_tls *tls, const struct dt_conn_calls *calls,
-                                       void *owner, struct dt_listener **listener,
+DT_MUST_USE enum dt_code dt_listen_tls(const struct dt_endpoint *endpoint, const char *address,
+                                       int port, struct dt_listener **listener,
                                        struct dt_err *err);
 /* The port in use. */
 int dt_listener_port(const struct dt_listener *listener);
@@ -57,17 +66,14 @@ int dt_listener_port(const struct dt_listener *listener);
 void dt_listener_free(struct dt_listener *listener);
 
 /* Connect to a Unix socket; on_open or on_closed follows from the loop. */
-DT_MUST_USE enum dt_code dt_dial_unix(struct dt_loop *loop, const char *path,
-                                      const struct dt_conn_calls *calls, void *owner,
+DT_MUST_USE enum dt_code dt_dial_unix(const struct dt_endpoint *endpoint, const char *path,
                                       struct dt_conn **conn, struct dt_err *err);
 /* Connect with TLS to "host:port"; the peer's SAN URI must equal peer_uri. */
-DT_MUST_USE enum dt_code dt_dial_tls(struct dt_loop *loop, const char *address,
-                                     struct dt_tls *tls, const char *peer_uri,
-                                     const struct dt_conn_calls *calls, void *owner,
-                                     struct dt_conn **conn, struct dt_err *err);
+DT_MUST_USE enum dt_code dt_dial_tls(const struct dt_endpoint *endpoint, const char *address,
+                                     const char *peer_uri, struct dt_conn **conn,
+                                     struct dt_err *err);
 /* Take over a connected descriptor (socketpair). */
-struct dt_conn *dt_conn_adopt(struct dt_loop *loop, int fd, const struct dt_conn_calls *calls,
-                              void *owner);
+struct dt_conn *dt_conn_adopt(const struct dt_endpoint *endpoint, int fd);
 
 /* Send one frame; queued when the peer is slow. More than 8 MiB queued closes the connection
  * (on_closed follows). A closing connection drops it. */

@@ -11,14 +11,17 @@ struct dt_tree *dt_record_members_tree(const struct dt_job *job);
 /* A node's durable part. */
 struct dt_tree *dt_record_node_tree(const struct dt_node *node);
 
-/*
- * The reverse: a job from its object, members and resolved specification; source is copied and may
- * be NULL. DT_CORRUPT when a field is missing or contradicts. The caller frees with
- * dt_job_free(job, true).
- */
-DT_MUST_USE enum dt_code dt_record_job_read(const struct dt_tree *object,
-                                            const struct dt_tree *members,
-                                            const struct dt_tree *resolved, const char *source,
+/* What the store has of one job; all borrowed. */
+struct dt_record_parts {
+    const struct dt_tree *object;   /* dt_record_job_tree */
+    const struct dt_tree *members;  /* dt_record_members_tree, or NULL */
+    const struct dt_tree *resolved; /* the specification */
+    const char *source;             /* as the user wrote it, or NULL; copied */
+};
+
+/* The reverse: a job from its parts. DT_CORRUPT when a field is missing or contradicts. The caller
+ * frees with dt_job_free(job, true). */
+DT_MUST_USE enum dt_code dt_record_job_read(const struct dt_record_parts *parts,
                                             struct dt_job **job, struct dt_err *err);
 /* A node from its object. */
 DT_MUST_USE enum dt_code dt_record_node_read(const struct dt_tree *object, struct dt_node *node,
