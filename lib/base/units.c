@@ -8,7 +8,7 @@ static const struct { const char *name; int64_t ms; } duration_rows[] = {
     {"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1},
 };
 
-/* Binary first: formatting takes the first that divides. */
+/* Formatting takes the largest that divides. */
 static const struct { const char *name; int64_t bytes; } size_rows[] = {
     {"PiB", 1LL << 50}, {"TiB", 1LL << 40}, {"GiB", 1LL << 30}, {"MiB", 1LL << 20},
     {"KiB", 1LL << 10}, {"PB", 1000000000000000}, {"TB", 1000000000000}, {"GB", 1000000000},
@@ -256,14 +256,14 @@ void dt_format_duration(int64_t ms, char *text, size_t size)
 
 void dt_format_size(int64_t bytes, char *text, size_t size)
 {
-    for (size_t row = 0; row < DT_COUNT(size_rows); row++) {
-        if (bytes == 0 || bytes % size_rows[row].bytes != 0)
-            continue;
-        snprintf(text, size, "%lld%s", (long long)(bytes / size_rows[row].bytes),
-                 size_rows[row].name);
-        return;
-    }
-    snprintf(text, size, "0B");
+    size_t best = DT_COUNT(size_rows) - 1; /* bytes */
+
+    for (size_t row = 0; row < DT_COUNT(size_rows); row++)
+        if (bytes && bytes % size_rows[row].bytes == 0 &&
+            size_rows[row].bytes > size_rows[best].bytes)
+            best = row;
+    snprintf(text, size, "%lld%s", (long long)(bytes / size_rows[best].bytes),
+             size_rows[best].name);
 }
 
 void dt_format_instant(int64_t ms, char *text, size_t size)

@@ -215,30 +215,6 @@ void dt_spec_default_str(struct dt_tree *map, const char *key, const char *value
         dt_tree_put_str(map, key, value);
 }
 
-struct dt_problem *dt_spec_problem(struct dt_problems *problems, const struct dt_tree *resolved,
-                                   const char *path, const char *code)
-{
-    struct dt_place_in_file at = resolved->at;
-    const struct dt_tree *node = resolved;
-    char key[64];
-
-    for (const char *rest = path; node && *rest;) {
-        size_t length = strcspn(rest, ".");
-
-        assert(length < sizeof(key));
-        memcpy(key, rest, length);
-        key[length] = 0;
-        node = dt_tree_get(node, key);
-        rest += length;
-        rest += *rest == '.';
-        if (node && node->at.line && !*rest && node->kind != DT_TREE_MAP)
-            at = node->at;
-        else if (node && node->key_at.line)
-            at = node->key_at;
-    }
-    return dt_problem_add(problems, path, code, at);
-}
-
 bool dt_spec_nodes(const struct dt_tree *resolved, int64_t *least, int64_t *most, int64_t *step)
 {
     if (dt_spec_int_at(resolved, "resources.nodes", least)) {

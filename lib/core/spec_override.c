@@ -149,7 +149,7 @@ static enum dt_code value_for(const char *path, const char *text, struct dt_tree
 enum dt_code dt_spec_override(struct dt_tree *tree, const char *assignment, struct dt_err *err)
 {
     const char *equals = strchr(assignment, '='), *dot;
-    struct dt_tree *map, *value = NULL;
+    struct dt_tree *map = NULL, *value = NULL;
     enum dt_code code;
     char path[256];
 

@@ -1,6 +1,7 @@
 /* Problems of a specification: collected in order, printed with the line and a caret. */
 #include "spec_table.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -126,6 +127,30 @@ void dt_problem_near(struct dt_problem *problem, const char *word, const char *w
     dt_spec_words_print(&help, words);
     dt_problem_help(problem, "write %s", dt_buf_str(&help));
     dt_buf_release(&help);
+}
+
+struct dt_problem *dt_spec_problem(struct dt_problems *problems, const struct dt_tree *resolved,
+                                   const char *path, const char *code)
+{
+    struct dt_place_in_file at = resolved->at;
+    const struct dt_tree *node = resolved;
+    char key[64];
+
+    for (const char *rest = path; node && *rest;) {
+        size_t length = strcspn(rest, ".");
+
+        assert(length < sizeof(key));
+        memcpy(key, rest, length);
+        key[length] = 0;
+        node = dt_tree_get(node, key);
+        rest += length;
+        rest += *rest == '.';
+        if (node && node->at.line && !*rest && node->kind != DT_TREE_MAP)
+            at = node->at;
+        else if (node && node->key_at.line)
+            at = node->key_at;
+    }
+    return dt_problem_add(problems, path, code, at);
 }
 
 /* Columns a character takes on a terminal: 0, 1 or 2 (Unicode East Asian width, the usual part). */

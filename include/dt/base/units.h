@@ -19,7 +19,7 @@ DT_MUST_USE enum dt_code dt_parse_instant_ms(const char *text, int64_t *ms, stru
 /* Shortest exact form, such as "1h30m" or "0s"; buffer of 64 bytes is enough. */
 void dt_format_duration(int64_t ms, char *text, size_t size);
 
-/* Shortest exact form, binary units first, such as "2GiB" or "1500B". */
+/* Shortest exact form, such as "2GiB", "1TB" or "1500B". */
 void dt_format_size(int64_t bytes, char *text, size_t size);
 
 /* "2026-12-01T08:00:12.345Z" (milliseconds left out when zero); 32 bytes are enough. */
