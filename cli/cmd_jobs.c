@@ -10,6 +10,7 @@
 #include "follow.h"
 #include "render.h"
 #include "say.h"
+#include "slice.h"
 
 #define PAGE_MOST 1000
 #define LIVE "pending,held,starting,running,recovering,stopping,preempting"
@@ -104,7 +105,7 @@ static void job_row(struct dt_table *table, const struct dt_tree *job)
     dt_table_cell(table, dt_cell_text(dt_tree_get(dt_tree_get(job, "restarts"), "total")));
     dt_table_cell(table, dt_cell_text(dt_tree_get(dt_tree_get(job, "checkpoint"), "step")));
     dt_age_text(dt_tree_str(job, "submitted", NULL), age, &ms);
-    dt_table_keyed(table, age, ms);
+    dt_table_keyed(table, age, -ms);
     dt_table_cell(table, dt_tree_str(dt_tree_get(job, "dirs"), "output", NULL));
 }
 
@@ -130,86 +131,126 @@ static void ls_path(const struct dt_args *args, const char *cursor, int64_t page
         dt_api_query(path, "cursor", cursor);
 }
 
-/* All pages up to --limit as one list {items, next}. */
-static enum dt_code ls_fetch(struct dt_api *api, const struct dt_args *args,
-                             struct dt_tree **list, struct dt_err *err)
+/* What ls gathers from the pages of the answer. */
+struct ls {
+    const struct dt_args *args;
+    struct dt_table table;
+    struct dt_tree *list; /* -o json of several pages, -o yaml: {items, next}; owned */
+    int64_t left;         /* of --limit */
+    size_t count;
+    char next[128];       /* cursor of the next page, or "" */
+};
+
+static bool is_tree_output(const struct dt_args *args)
 {
-    int64_t left = dt_args_int(args, "limit", 100);
-    struct dt_tree *all = NULL;
+    return dt_output_is(args, "json") || dt_output_is(args, "yaml");
+}
+
+/* One job becomes a row at once and its tree goes: thousands of jobs need little memory so. */
+static enum dt_code item_take(struct ls *ls, struct dt_slice item, struct dt_err *err)
+{
+    static const struct dt_json_limits limits = {(size_t)1 << 20, 40, 100000};
+    struct dt_tree *job = NULL;
+
+    if (dt_json_parse(item.at, item.size, &limits, &job, err)) {
+        dt_prefix(err, "the controller's list of jobs");
+        return err->code = DT_CORRUPT;
+    }
+    if (is_tree_output(ls->args)) {
+        dt_tree_add(dt_tree_get(ls->list, "items"), NULL, job);
+    } else {
+        job_row(&ls->table, job);
+        dt_tree_free(job);
+    }
+    ls->count++;
+    ls->left--;
+    return DT_OK;
+}
+
+static enum dt_code page_take(struct ls *ls, const struct dt_answer *answer, struct dt_err *err)
+{
+    struct dt_slice body = {dt_buf_str(&answer->body), answer->body.size}, items, item, next;
     enum dt_code code = DT_OK;
+    size_t state = 0;
 
-    do {
-        const struct dt_tree *next = dt_tree_get(all, "next");
-        struct dt_tree *page = NULL, *items;
-        struct dt_buf path = {0};
-
-        ls_path(args, all ? dt_cell_text(next) : NULL, left < PAGE_MOST ? left : PAGE_MOST, &path);
-        code = dt_api_get(api, dt_buf_str(&path), &page, err);
-        dt_buf_release(&path);
-        if (code)
-            break;
-        items = dt_tree_get(page, "items");
-        left -= items ? (int64_t)items->count : left;
-        if (all && items) {
-            struct dt_tree *into = dt_tree_get(all, "items"), *taken = dt_tree_take(all, "next");
-
-            dt_tree_free(taken);
-            for (struct dt_tree *item = items->first; item; item = item->next)
-                dt_tree_add(into, NULL, dt_tree_copy(item));
-            dt_tree_add(all, "next", dt_tree_take(page, "next"));
-            dt_tree_free(page);
-        } else {
-            dt_tree_free(all);
-            all = page;
-        }
-    } while (left > 0 && dt_tree_get(all, "next") &&
-             dt_tree_get(all, "next")->kind != DT_TREE_NULL);
-    *list = all;
+    ls->next[0] = 0;
+    if (dt_slice_member(body, "next", &next) && next.size > 2 && next.at[0] == '"' &&
+        next.size < sizeof(ls->next)) {
+        memcpy(ls->next, next.at + 1, next.size - 2);
+        ls->next[next.size - 2] = 0;
+    }
+    if (!dt_slice_member(body, "items", &items) || items.at[0] != '[')
+        return dt_fail(err, DT_CORRUPT, "the controller's list of jobs has no items");
+    while (!code && dt_slice_next(items, &state, &item))
+        code = item_take(ls, item, err);
     return code;
 }
 
-static void ls_notes(const struct dt_args *args, const struct dt_tree *items, bool is_cut)
+/* All pages up to --limit. */
+static enum dt_code ls_fetch(struct dt_api *api, struct ls *ls, struct dt_err *err)
 {
-    if (is_cut)
-        dt_say("only the first %zu are shown; more: --limit N", items->count);
-    else if (!items->count && !dt_output_is(args, "json") && !dt_output_is(args, "yaml"))
-        dt_say(dt_args_has(args, "all") || dt_args_str(args, "state")
+    enum dt_code code = DT_OK;
+
+    do {
+        struct dt_call call = {.method = "GET"};
+        struct dt_answer answer = {0};
+        struct dt_buf path = {0};
+        int64_t before = ls->left;
+
+        ls_path(ls->args, ls->next[0] ? ls->next : NULL,
+                ls->left < PAGE_MOST ? ls->left : PAGE_MOST, &path);
+        call.path = dt_buf_str(&path);
+        code = dt_api_call(api, &call, &answer, err);
+        if (!code)
+            code = page_take(ls, &answer, err);
+        dt_answer_release(&answer);
+        dt_buf_release(&path);
+        if (ls->left == before)
+            break; /* an empty page ends the list, whatever its cursor */
+    } while (!code && ls->left > 0 && ls->next[0]);
+    return code;
+}
+
+static void ls_notes(const struct ls *ls)
+{
+    if (ls->next[0])
+        dt_say("only the first %zu are shown; more: --limit N", ls->count);
+    else if (!ls->count && !is_tree_output(ls->args))
+        dt_say(dt_args_has(ls->args, "all") || dt_args_str(ls->args, "state")
                    ? "no jobs"
                    : "no jobs are waiting or running; finished ones: dtctl ls --all");
 }
 
-static enum dt_code ls_print(const struct dt_args *args, const struct dt_tree *list,
-                             struct dt_err *err)
+static enum dt_code ls_print(struct ls *ls, struct dt_err *err)
 {
-    const struct dt_tree *items = dt_tree_get(list, "items"), *next = dt_tree_get(list, "next");
-    struct dt_table table = {.columns = columns, .columns_count = DT_COUNT(columns)};
     enum dt_code code = DT_OK;
 
-    if (!items || items->kind != DT_TREE_LIST)
-        return dt_fail(err, DT_CORRUPT, "the controller's list of jobs has no items");
-    if (dt_output_is(args, "json") || dt_output_is(args, "yaml")) {
-        dt_output_tree(args, list);
+    if (is_tree_output(ls->args)) {
+        dt_tree_put_str(ls->list, "next", ls->next[0] ? ls->next : NULL);
+        dt_output_tree(ls->args, ls->list);
     } else {
-        for (const struct dt_tree *job = items->first; job; job = job->next)
-            job_row(&table, job);
-        code = dt_table_print(&table, args, err);
-        dt_table_release(&table);
+        code = dt_table_print(&ls->table, ls->args, err);
     }
     if (!code)
-        ls_notes(args, items, next && next->kind != DT_TREE_NULL);
+        ls_notes(ls);
     return code;
 }
 
 static int ls_run(const struct dt_args *args)
 {
-    struct dt_tree *list = NULL;
+    struct ls ls = {.args = args,
+                    .table = {.columns = columns, .columns_count = DT_COUNT(columns)},
+                    .list = dt_tree_make(DT_TREE_MAP),
+                    .left = dt_args_int(args, "limit", 100)};
     struct dt_err err = {0};
     struct dt_api api;
     enum dt_code code;
 
-    if (!(code = dt_api_open(&api, args, &err)) && !(code = ls_fetch(&api, args, &list, &err)))
-        code = ls_print(args, list, &err);
-    dt_tree_free(list);
+    dt_tree_put_new(ls.list, "items", DT_TREE_LIST);
+    if (!(code = dt_api_open(&api, args, &err)) && !(code = ls_fetch(&api, &ls, &err)))
+        code = ls_print(&ls, &err);
+    dt_table_release(&ls.table);
+    dt_tree_free(ls.list);
     dt_api_release(&api);
     return code ? dt_say_error(&err) : 0;
 }

@@ -79,10 +79,12 @@ struct dt_cell *dt_table_cell(struct dt_table *table, const char *text)
     struct dt_buf safe = {0};
     struct dt_cell *cell;
 
-    if (table->cells_count % 64 == 0)
-        table->cells = dt_realloc(table->cells, table->cells_count + 64, sizeof(*table->cells));
+    if (table->cells_count == table->cells_room) {
+        table->cells_room = table->cells_room ? table->cells_room * 2 : 64;
+        table->cells = dt_realloc(table->cells, table->cells_room, sizeof(*table->cells));
+    }
     cell = &table->cells[table->cells_count++];
-    *cell = (struct dt_cell){0};
+    *cell = (struct dt_cell){.order = table->cells_count};
     dt_add_safe(&safe, text && *text ? text : "-");
     cell->text = dt_buf_take(&safe);
     return cell;
@@ -103,18 +105,23 @@ static struct {
     int sign;
 } order;
 
+/* Numbers by value, texts by bytes; equal ones stay in the order they came in. */
 static int by_column(const void *left, const void *right)
 {
     const struct dt_cell *a = (const struct dt_cell *)left + order.column;
     const struct dt_cell *b = (const struct dt_cell *)right + order.column;
-    int64_t x, y;
+    int64_t x = a->key, y = b->key;
+    int text = 0;
 
-    if (a->has_key && b->has_key)
-        return order.sign * (a->key > b->key ? 1 : a->key < b->key ? -1 : 0);
-    if (dt_parse_int(a->text, INT64_MIN, INT64_MAX, &x) &&
-        dt_parse_int(b->text, INT64_MIN, INT64_MAX, &y))
-        return order.sign * (x > y ? 1 : x < y ? -1 : 0);
-    return order.sign * strcmp(a->text, b->text);
+    if (!(a->has_key && b->has_key) &&
+        !(dt_parse_int(a->text, INT64_MIN, INT64_MAX, &x) &&
+          dt_parse_int(b->text, INT64_MIN, INT64_MAX, &y))) {
+        x = y = 0;
+        text = strcmp(a->text, b->text);
+    }
+    if (x == y && !text)
+        return a->order > b->order ? 1 : -1;
+    return order.sign * (text ? text : x > y ? 1 : -1);
 }
 
 static enum dt_code table_sort(struct dt_table *table, const char *by, struct dt_err *err)
@@ -229,7 +236,7 @@ void dt_table_release(struct dt_table *table)
         dt_free(table->cells[i].text);
     dt_free(table->cells);
     table->cells = NULL;
-    table->cells_count = 0;
+    table->cells_count = table->cells_room = 0;
 }
 
 bool dt_output_is(const struct dt_args *args, const char *form)
@@ -279,17 +286,17 @@ const char *dt_cell_text(const struct dt_tree *tree)
     return "-";
 }
 
-const char *dt_age_text(const char *instant, char text[32], int64_t *ms)
+const char *dt_age_text(const char *instant, char text[32], int64_t *at_ms)
 {
-    int64_t at = 0, age = 0;
+    int64_t at = 0, age;
 
     snprintf(text, 32, "-");
     if (instant && dt_parse_instant_ms(instant, &at, NULL) == DT_OK) {
         age = dt_wall_ms() - at;
         dt_format_age(age > 0 ? age : 0, text, 32);
     }
-    if (ms)
-        *ms = age;
+    if (at_ms)
+        *at_ms = at;
     return text;
 }
 

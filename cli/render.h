@@ -34,9 +34,10 @@ struct dt_table {
         char *text;      /* owned, harmless */
         int64_t key;     /* sorts instead of the text when has_key */
         bool has_key;
+        size_t order;    /* in which it came */
         const char *colour; /* an escape sequence, or NULL; borrowed */
     } *cells; /* owned */
-    size_t cells_count;
+    size_t cells_count, cells_room;
 };
 
 /* Append the next cell; text is made harmless and may be NULL ("-"). Returns it for colour. */
@@ -61,8 +62,9 @@ void dt_output_tree(const struct dt_args *args, const struct dt_tree *tree);
  * until the eighth next call. */
 const char *dt_cell_text(const struct dt_tree *tree);
 
-/* Age of an RFC 3339 instant, "-" when null; *ms (may be NULL) receives the age. Buffer of 32. */
-const char *dt_age_text(const char *instant, char text[32], int64_t *ms);
+/* Age of an RFC 3339 instant, "-" when null; *at_ms (may be NULL) receives the instant in ms since
+ * 1970, 0 when null. */
+const char *dt_age_text(const char *instant, char text[32], int64_t *at_ms);
 
 /* Colour of a state's word, or NULL. */
 const char *dt_state_colour(const char *state);

@@ -80,15 +80,16 @@ def wait_survives_a_restart_of_the_controller(f):
     state = {"job": job(1), "streams": 0}
     f.api.route("GET", "/v1/jobs/([^/]+)", lambda request, name: (200, state["job"]))
 
-    def stream(request):
-        state["streams"] += 1
-        if state["streams"] < 3:
-            yield b": hello\n\n"
-            return
-        state["job"] = ends("succeeded")
+    def stream(is_last):
         yield b": hello\n\n"
-        time.sleep(30)
-    f.api.route("GET", "/v1/watch", stream)
+        time.sleep(30 if is_last else 0)
+
+    def watch(request):
+        state["streams"] += 1
+        if state["streams"] == 3:
+            state["job"] = ends("succeeded")
+        return stream(state["streams"] == 3)
+    f.api.route("GET", "/v1/watch", watch)
     f.run("wait", "j-000001", code=0, timeout=10)
     check(state["streams"] >= 3, "reconnects")
 

@@ -8,9 +8,12 @@ import time
 import urllib.parse
 
 
+NOW = time.time()  # one moment for all, so that ages are equal where they should be
+
+
 def instant(seconds_ago):
     """RFC 3339 of a moment in the past."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - seconds_ago))
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(NOW - seconds_ago))
 
 
 DAY = 86400
