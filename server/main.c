@@ -257,7 +257,8 @@ static int run_common(const struct dt_cmd *cmd, const char *word)
     if (strcmp(word, "--version") == 0)
         dt_buf_print(&buf, "dtserver %s\n", DT_VERSION);
     else if (strcmp(word, "--man") == 0)
-        dt_cmd_man(&buf, &(struct dt_program){"dtserver", "controller of a dt cluster", cmds, DT_COUNT(cmds)});
+        dt_cmd_man(&buf, &(struct dt_program){"dtserver", "controller of a dt cluster", cmds,
+                                              DT_COUNT(cmds)});
     else
         dt_cmd_help(&buf, "dtserver", cmd);
     fputs(dt_buf_str(&buf), stdout);

@@ -74,7 +74,7 @@ static enum dt_code write_config(struct redis_child *child, const char *state_di
     return code;
 }
 
-static void on_exit_of_child(void *owner, int fd, bool is_readable, bool is_writable);
+static void on_exit_of_child(void *owner, int fd);
 
 static enum dt_code launch(struct redis_child *child, struct dt_err *err)
 {
@@ -86,7 +86,7 @@ static enum dt_code launch(struct redis_child *child, struct dt_err *err)
     if (code)
         return code;
     child->started_ms = dt_clock_ms();
-    child->watch = dt_watch_make(child->loop, child->pidfd, true, false, on_exit_of_child, child);
+    child->watch = dt_watch_make(child->loop, child->pidfd, on_exit_of_child, child);
     return DT_OK;
 }
 
@@ -101,13 +101,11 @@ static void on_restart_due(void *owner)
     }
 }
 
-static void on_exit_of_child(void *owner, int fd, bool is_readable, bool is_writable)
+static void on_exit_of_child(void *owner, int fd)
 {
     struct redis_child *child = owner;
     int status = 0;
 
-    (void)is_readable;
-    (void)is_writable;
     waitpid(child->pid, &status, 0);
     dt_watch_free(child->watch);
     child->watch = NULL;

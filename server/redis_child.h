@@ -15,7 +15,7 @@ struct redis_place {
 
 /*
  * Write the configuration, start it, and start it again when it ends. DT_NOT_FOUND names the
- * package to install. The child ends with this process. socket receives at most 600 bytes: its path.
+ * package to install. The child ends with this process. socket receives its path.
  */
 DT_MUST_USE enum dt_code redis_child_start(struct dt_loop *loop, const struct redis_place *place,
                                            struct redis_child **child, char socket[600],

@@ -91,7 +91,7 @@ static void tell_progress(struct step *step)
     step_tell(step, message, NULL, 0);
 }
 
-static void on_datagram(void *owner, int fd, bool is_readable, bool is_writable)
+static void on_datagram(void *owner, int fd)
 {
     struct step *step = owner;
     int64_t checkpoint = step->progress.checkpoint_step, before = step->progress.step;
@@ -99,8 +99,6 @@ static void on_datagram(void *owner, int fd, bool is_readable, bool is_writable)
     char line[LINE_BYTES_MAX];
     ssize_t size;
 
-    (void)is_readable;
-    (void)is_writable;
     while ((size = recv(fd, line, sizeof(line), MSG_DONTWAIT)) >= 0) {
         metrics_line(&news, line, (size_t)size);
         if (news.step < step->progress.step)
@@ -132,7 +130,7 @@ enum dt_code metrics_open(struct step *step, struct dt_err *err)
         metrics_close(step);
         return dt_fail(err, DT_IO, "cannot make %s: %s", step->metrics_path, strerror(errno));
     }
-    step->metrics_watch = dt_watch_make(step->loop, step->metrics_fd, true, false, on_datagram,
+    step->metrics_watch = dt_watch_make(step->loop, step->metrics_fd, on_datagram,
                                         step);
     return DT_OK;
 }

@@ -213,7 +213,7 @@ static void rank_note(struct pmix *pmix, const struct upcall *up)
     step->check_up(step);
 }
 
-static void on_upcalls(void *owner, int fd, bool is_readable, bool is_writable)
+static void on_upcalls(void *owner, int fd)
 {
     struct pmix *pmix = owner;
     struct upcall *up;
@@ -221,8 +221,6 @@ static void on_upcalls(void *owner, int fd, bool is_readable, bool is_writable)
     ssize_t got = read(fd, &count, sizeof(count));
 
     (void)got;
-    (void)is_readable;
-    (void)is_writable;
     pthread_mutex_lock(&pmix->lock);
     up = pmix->first;
     pmix->first = pmix->last = NULL;
@@ -255,7 +253,7 @@ enum dt_code pmix_open(struct step *step, struct pmix **pmix, struct dt_err *err
     }
     made->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&made->lock, NULL);
-    made->watch = dt_watch_make(step->loop, made->event_fd, true, false, on_upcalls, made);
+    made->watch = dt_watch_make(step->loop, made->event_fd, on_upcalls, made);
     server = made;
     setenv("PMIX_MCA_gds", "hash", 1);
     PMIX_INFO_CREATE(info, 2);

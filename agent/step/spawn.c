@@ -351,22 +351,18 @@ static void child(const struct plan *plan, int out_fd, int pipe_fd, pid_t parent
     child_fail(keep, 6);
 }
 
-static void on_pipe(void *owner, int fd, bool is_readable, bool is_writable)
+static void on_pipe(void *owner, int fd)
 {
     (void)fd;
-    (void)is_readable;
-    (void)is_writable;
     logs_pump(owner);
 }
 
-static void on_rank_exit(void *owner, int fd, bool is_readable, bool is_writable)
+static void on_rank_exit(void *owner, int fd)
 {
     struct rank *rank = owner;
     int status = 0;
 
     (void)fd;
-    (void)is_readable;
-    (void)is_writable;
     if (waitpid(rank->pid, &status, WNOHANG) != rank->pid)
         return;
     rank->end.rank = rank->number;
@@ -418,10 +414,10 @@ static enum dt_code rank_fork(struct step *step, struct rank *rank, const struct
     }
     rank->pid = pid;
     rank->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    rank->exit_watch = dt_watch_make(step->loop, rank->pidfd, true, false, on_rank_exit, rank);
+    rank->exit_watch = dt_watch_make(step->loop, rank->pidfd, on_rank_exit, rank);
     fcntl(out[0], F_SETFL, O_NONBLOCK);
     rank->pipe_fd = out[0];
-    rank->pipe_watch = dt_watch_make(step->loop, out[0], true, false, on_pipe, rank);
+    rank->pipe_watch = dt_watch_make(step->loop, out[0], on_pipe, rank);
     return DT_OK;
 }
 

@@ -79,12 +79,6 @@ void dt_buf_u32(struct dt_buf *buf, uint32_t value)
     dt_buf_add(buf, bytes, sizeof(bytes));
 }
 
-void dt_buf_u64(struct dt_buf *buf, uint64_t value)
-{
-    dt_buf_u32(buf, (uint32_t)(value >> 32));
-    dt_buf_u32(buf, (uint32_t)value);
-}
-
 void dt_buf_drop(struct dt_buf *buf, size_t size)
 {
     if (size > buf->size)
@@ -144,11 +138,4 @@ uint32_t dt_cursor_u32(struct dt_cursor *cursor)
     if (!at)
         return 0;
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
-
-uint64_t dt_cursor_u64(struct dt_cursor *cursor)
-{
-    uint64_t high = dt_cursor_u32(cursor);
-
-    return high << 32 | dt_cursor_u32(cursor);
 }

@@ -51,7 +51,8 @@ static enum dt_code value_check(const struct dt_opt *opt, const char *text, stru
     case DT_OPT_INT:
         if (!dt_parse_int(text, opt->least, opt->most, &number))
             return dt_fail(err, DT_USAGE,
-                           "--%s: expected a whole number %lld to %lld, found \"%s\"", opt->name, (long long)opt->least, (long long)opt->most, text);
+                           "--%s: expected a whole number %lld to %lld, found \"%s\"", opt->name,
+                           (long long)opt->least, (long long)opt->most, text);
         break;
     case DT_OPT_DURATION:
         code = dt_parse_duration_ms(text, &number, err);

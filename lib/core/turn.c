@@ -96,15 +96,6 @@ void dt_turn_committed(struct dt_turn *turn, enum dt_commit outcome)
     dt_turn_flush(turn);
 }
 
-size_t dt_turn_pending(const struct dt_turn *turn, uint64_t *seq_first, uint64_t *seq_last)
-{
-    size_t count = turn->is_under_way ? turn->under.records_count : 0;
-
-    *seq_first = count ? turn->under.records[0].seq : 0;
-    *seq_last = count ? turn->under.records[count - 1].seq : 0;
-    return count;
-}
-
 bool dt_turn_is_degraded(const struct dt_turn *turn)
 {
     return turn->is_frozen || turn->is_retry_due;

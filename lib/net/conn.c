@@ -64,6 +64,12 @@ static void listener_drop(struct dt_listener *listener)
     }
 }
 
+/* Bytes not yet written. */
+static size_t queued(const struct dt_conn *conn)
+{
+    return evbuffer_get_length(bufferevent_get_output(conn->bev));
+}
+
 /* End of a connection: tell the owner once, then free. Runs from the loop, never inside a call. */
 static void conn_finish(void *arg)
 {
@@ -446,6 +452,28 @@ void dt_listener_free(struct dt_listener *listener)
     listener_drop(listener);
 }
 
+static void on_adopted(void *arg)
+{
+    conn_opened(arg);
+}
+
+static struct dt_conn *conn_adopt(const struct dt_endpoint *endpoint, int fd)
+{
+    struct bufferevent *bev;
+    struct dt_conn *conn;
+
+    evutil_make_socket_nonblocking(fd);
+    bev = bufferevent_socket_new(dt_loop_base(endpoint->loop), fd,
+                                 BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS);
+    assert(bev);
+    conn = conn_make(endpoint->loop, bev, endpoint->calls, endpoint->owner);
+    peer_of_unix(conn, fd);
+    dt_timer_free(conn->timer);
+    conn->timer = dt_timer_make(endpoint->loop, on_adopted, conn);
+    dt_timer_set(conn->timer, 0);
+    return conn;
+}
+
 enum dt_code dt_dial_unix(const struct dt_endpoint *endpoint, const char *path,
                           struct dt_conn **conn, struct dt_err *err)
 {
@@ -462,30 +490,8 @@ enum dt_code dt_dial_unix(const struct dt_endpoint *endpoint, const char *path,
             close(fd);
         return DT_UNREACHABLE;
     }
-    *conn = dt_conn_adopt(endpoint, fd);
+    *conn = conn_adopt(endpoint, fd);
     return DT_OK;
-}
-
-static void on_adopted(void *arg)
-{
-    conn_opened(arg);
-}
-
-struct dt_conn *dt_conn_adopt(const struct dt_endpoint *endpoint, int fd)
-{
-    struct bufferevent *bev;
-    struct dt_conn *conn;
-
-    evutil_make_socket_nonblocking(fd);
-    bev = bufferevent_socket_new(dt_loop_base(endpoint->loop), fd,
-                                 BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS);
-    assert(bev);
-    conn = conn_make(endpoint->loop, bev, endpoint->calls, endpoint->owner);
-    peer_of_unix(conn, fd);
-    dt_timer_free(conn->timer);
-    conn->timer = dt_timer_make(endpoint->loop, on_adopted, conn);
-    dt_timer_set(conn->timer, 0);
-    return conn;
 }
 
 enum dt_code dt_dial_tls(const struct dt_endpoint *endpoint, const char *address,
@@ -532,7 +538,7 @@ void dt_conn_send(struct dt_conn *conn, const struct dt_tree *body, const void *
 
     if (conn->is_closing)
         return;
-    if (dt_conn_queued(conn) > QUEUE_BYTES_MAX) {
+    if (queued(conn) > QUEUE_BYTES_MAX) {
         conn_end(conn, false, "the other side does not read");
         return;
     }
@@ -545,11 +551,6 @@ void dt_conn_send(struct dt_conn *conn, const struct dt_tree *body, const void *
     dt_buf_release(&buf);
 }
 
-size_t dt_conn_queued(const struct dt_conn *conn)
-{
-    return evbuffer_get_length(bufferevent_get_output(conn->bev));
-}
-
 const struct dt_peer *dt_conn_peer(const struct dt_conn *conn)
 {
     return &conn->peer;
@@ -559,11 +560,6 @@ void dt_conn_set_calls(struct dt_conn *conn, const struct dt_conn_calls *calls, 
 {
     conn->calls = *calls;
     conn->owner = owner;
-}
-
-void *dt_conn_owner(const struct dt_conn *conn)
-{
-    return conn->owner;
 }
 
 static void on_close_late(void *arg)
@@ -578,7 +574,7 @@ void dt_conn_close(struct dt_conn *conn, const char *reason)
     if (conn->is_closing)
         return;
     snprintf(conn->reason, sizeof(conn->reason), "%s", reason);
-    if (!dt_conn_queued(conn) || !conn->is_open) {
+    if (!queued(conn) || !conn->is_open) {
         conn_end(conn, false, reason);
         return;
     }

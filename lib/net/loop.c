@@ -130,18 +130,17 @@ static void on_fd(evutil_socket_t fd, short what, void *arg)
 {
     struct dt_watch *watch = arg;
 
-    watch->call(watch->owner, (int)fd, what & EV_READ, what & EV_WRITE);
+    (void)what;
+    watch->call(watch->owner, (int)fd);
 }
 
-struct dt_watch *dt_watch_make(struct dt_loop *loop, int fd, bool wants_read, bool wants_write,
-                               dt_loop_fd_call *call, void *owner)
+struct dt_watch *dt_watch_make(struct dt_loop *loop, int fd, dt_loop_fd_call *call, void *owner)
 {
     struct dt_watch *watch = dt_alloc(1, sizeof(*watch));
-    short what = (short)(EV_PERSIST | (wants_read ? EV_READ : 0) | (wants_write ? EV_WRITE : 0));
 
     watch->call = call;
     watch->owner = owner;
-    watch->event = event_new(loop->base, fd, what, on_fd, watch);
+    watch->event = event_new(loop->base, fd, EV_PERSIST | EV_READ, on_fd, watch);
     assert(watch->event);
     event_add(watch->event, NULL);
     return watch;

@@ -32,9 +32,6 @@ void dt_buf_print(struct dt_buf *buf, const char *format, ...) DT_PRINTF(2, 3);
 /* Append a number in network byte order. */
 void dt_buf_u32(struct dt_buf *buf, uint32_t value);
 
-/* As dt_buf_u32 with 8 bytes. */
-void dt_buf_u64(struct dt_buf *buf, uint64_t value);
-
 /* Remove the first size bytes (at most all). O(rest). */
 void dt_buf_drop(struct dt_buf *buf, size_t size);
 
@@ -59,9 +56,6 @@ uint8_t dt_cursor_u8(struct dt_cursor *cursor);
 
 /* The next 4 bytes in network order. */
 uint32_t dt_cursor_u32(struct dt_cursor *cursor);
-
-/* The next 8 bytes in network order. */
-uint64_t dt_cursor_u64(struct dt_cursor *cursor);
 
 /* The next size bytes, borrowed; NULL (and is_bad) when fewer are left. */
 const void *dt_cursor_bytes(struct dt_cursor *cursor, size_t size);

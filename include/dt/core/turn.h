@@ -32,8 +32,6 @@ void dt_turn_flush(struct dt_turn *turn);
  * the shell re-reads the store's sequence number and calls again with DONE or RETRY, or exits. */
 void dt_turn_committed(struct dt_turn *turn, enum dt_commit outcome);
 
-/* Records in the batch under way and the first sequence number of it; 0 when none. */
-size_t dt_turn_pending(const struct dt_turn *turn, uint64_t *seq_first, uint64_t *seq_last);
 /* A batch could not be stored yet, or its outcome is unknown. */
 bool dt_turn_is_degraded(const struct dt_turn *turn);
 

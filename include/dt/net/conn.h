@@ -72,21 +72,15 @@ DT_MUST_USE enum dt_code dt_dial_unix(const struct dt_endpoint *endpoint, const 
 DT_MUST_USE enum dt_code dt_dial_tls(const struct dt_endpoint *endpoint, const char *address,
                                      const char *peer_uri, struct dt_conn **conn,
                                      struct dt_err *err);
-/* Take over a connected descriptor (socketpair). */
-struct dt_conn *dt_conn_adopt(const struct dt_endpoint *endpoint, int fd);
 
 /* Send one frame; queued when the peer is slow. More than 8 MiB queued closes the connection
  * (on_closed follows). A closing connection drops it. */
 void dt_conn_send(struct dt_conn *conn, const struct dt_tree *body, const void *blob,
                   size_t blob_size);
-/* Bytes not yet written. */
-size_t dt_conn_queued(const struct dt_conn *conn);
 /* The other side. */
 const struct dt_peer *dt_conn_peer(const struct dt_conn *conn);
 /* Replace calls and owner (an accepted connection gets its own). */
 void dt_conn_set_calls(struct dt_conn *conn, const struct dt_conn_calls *calls, void *owner);
-/* Owner given last. */
-void *dt_conn_owner(const struct dt_conn *conn);
 /* Write what is queued (at most 1 s), then close; on_closed follows. */
 void dt_conn_close(struct dt_conn *conn, const char *reason);
 

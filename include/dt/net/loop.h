@@ -10,7 +10,7 @@ struct dt_timer; /* opaque */
 struct dt_watch; /* opaque: a descriptor */
 
 typedef void dt_loop_call(void *owner);
-typedef void dt_loop_fd_call(void *owner, int fd, bool is_readable, bool is_writable);
+typedef void dt_loop_fd_call(void *owner, int fd);
 typedef void dt_loop_signal_call(void *owner, int signal_number);
 
 /* A loop; the caller frees with dt_loop_free. */
@@ -36,9 +36,8 @@ void dt_timer_clear(struct dt_timer *timer);
 /* Clear and free; NULL is fine. */
 void dt_timer_free(struct dt_timer *timer);
 
-/* Watch a descriptor (pipe, pidfd, eventfd) for reading and/or writing; level-triggered. */
-struct dt_watch *dt_watch_make(struct dt_loop *loop, int fd, bool wants_read, bool wants_write,
-                               dt_loop_fd_call *call, void *owner);
+/* Watch a descriptor (pipe, pidfd, eventfd, socket) for reading; level-triggered. */
+struct dt_watch *dt_watch_make(struct dt_loop *loop, int fd, dt_loop_fd_call *call, void *owner);
 /* Stop watching and free; the descriptor stays open. NULL is fine. */
 void dt_watch_free(struct dt_watch *watch);
 
