@@ -189,6 +189,10 @@ enum dt_code dt_record_job_read(const struct dt_record_parts *parts, struct dt_j
         dt_fail(err, DT_CORRUPT, "a stored job without id or state");
         goto out;
     }
+    if (!parts->resolved) {
+        code = dt_fail(err, DT_CORRUPT, "a stored job without specification");
+        goto out;
+    }
     job_fields_read(object, draft);
     draft->spec = dt_alloc(1, sizeof(*draft->spec));
     if (dt_spec_parse(parts->resolved, draft->spec, &problems)) {

@@ -239,8 +239,8 @@ static struct dt_core *core_from_store(struct sim *sim)
             members = store_get(sim, "members", name);
             spec = store_get(sim, "spec", name);
             record.kind = DT_RECORD_JOB;
-            if (dt_record_job_read(
-        &(struct dt_record_parts){object, members, spec, NULL}, &record.job, &err) ||
+            if (dt_record_job_read(&(struct dt_record_parts){object, members, spec, NULL},
+                                   &record.job, &err) ||
                 dt_core_apply(core, &record, &err))
                 sim_fail(sim, "STORE %s: %s", key, err.text);
             dt_job_free(record.job, false);
