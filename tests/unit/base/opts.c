@@ -123,14 +123,15 @@ TEST(cmd__completion_knows_three_shells)
                                       .opts_count = DT_COUNT(opts)};
     static const struct dt_cmd *const cmds[] = {&one};
     static const char *const shells[] = {"bash", "zsh", "fish"};
+    const struct dt_program program = {"dtx", "", cmds, 1};
     struct dt_err err = {0};
 
     for (size_t i = 0; i < DT_COUNT(shells); i++) {
         struct dt_buf script = {0};
 
-        CHECK_INT(dt_cmd_completion(&script, "dtx", shells[i], cmds, 1, &err), DT_OK);
+        CHECK_INT(dt_cmd_completion(&script, &program, shells[i], &err), DT_OK);
         dt_check_true(strstr(dt_buf_str(&script), "count") != NULL, shells[i], __FILE__, __LINE__);
         dt_buf_release(&script);
     }
-    CHECK_INT(dt_cmd_completion(&(struct dt_buf){0}, "dtx", "tcsh", cmds, 1, &err), DT_INVALID);
+    CHECK_INT(dt_cmd_completion(&(struct dt_buf){0}, &program, "tcsh", &err), DT_INVALID);
 }
