@@ -15,8 +15,7 @@ static void put_instant(struct dt_tree *tree, const char *key, int64_t wall_ms)
     dt_tree_put_str(tree, key, wall_ms ? text : NULL);
 }
 
-/* Exit status of `dtctl wait` (job.md section 9); -1 when the job is not over. */
-static int job_exit(const struct dt_job *job)
+int dt_api_job_exit(const struct dt_job *job)
 {
     if (!dt_job_is_terminal(job->state))
         return -1;
@@ -46,8 +45,8 @@ static void put_result(struct dt_tree *tree, const struct dt_job *job)
     dt_tree_put_str(row, "node", result->node[0] ? result->node : NULL);
     dt_tree_put_str(row, "reason", result->reason);
     dt_tree_put_str(row, "excerpt", result->excerpt);
-    if (job_exit(job) >= 0)
-        dt_tree_put_int(row, "exit", job_exit(job));
+    if (dt_api_job_exit(job) >= 0)
+        dt_tree_put_int(row, "exit", dt_api_job_exit(job));
 }
 
 /* Steps the trainer was asked for, or 0. */

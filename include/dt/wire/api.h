@@ -11,4 +11,7 @@ struct dt_tree *dt_api_node_tree(const struct dt_node *node, int64_t now_ms);
 /* application/problem+json of an error; problems may be NULL. */
 struct dt_tree *dt_api_problem_tree(const struct dt_err *err, const struct dt_problems *problems);
 
+/* Exit status that `dtctl wait` gives for a terminal job (job.md section 9); -1 when not over. */
+int dt_api_job_exit(const struct dt_job *job);
+
 #endif
