@@ -1,0 +1,17 @@
+/* The learning rate as a function of the samples consumed. */
+#ifndef DT_TRAINER_LR_H
+#define DT_TRAINER_LR_H
+
+#include "dt/base/base.h"
+
+/* A rise from 0 over warmup samples, then half a cosine down to floor at horizon. */
+struct lr_schedule {
+    double peak, floor;
+    int64_t warmup;  /* samples */
+    int64_t horizon; /* samples of the whole run, kept in checkpoints */
+};
+
+/* The rate of the step that brings the consumed samples to this number. */
+double lr_at(const struct lr_schedule *schedule, int64_t consumed);
+
+#endif
