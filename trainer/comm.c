@@ -5,7 +5,6 @@
 
 #include "dt/shape/parts.h"
 
-#include <assert.h>
 
 /* The ring's bytes of an all-reduce of count elements of 8 bytes. */
 static void count_control(struct comm *comm, int64_t count)
@@ -36,14 +35,13 @@ enum dt_code comm_all_reduce_u64(struct comm *comm, uint64_t *data, int64_t coun
     return all_reduce(comm, data, count, (const int[2]){COMM_U64, (int)fold}, err);
 }
 
-enum dt_code comm_sum_begin(struct comm *comm, float *data, int64_t count, int slot,
+enum dt_code comm_sum_begin(struct comm *comm, float *data, int64_t count,
                             struct dt_err *err)
 {
     double begin = clock_seconds();
     enum dt_code code;
 
-    assert(slot >= 0 && slot < COMM_PENDING_MAX);
-    code = comm->table->sum_begin(comm, data, count, slot, err);
+    code = comm->table->sum_begin(comm, data, count, err);
     comm->wait_s += clock_seconds() - begin;
     comm->bytes_sent += dt_reduce_bytes(count, comm->size);
     return code;

@@ -21,16 +21,14 @@ struct comm {
     double wait_s;        /* spent inside collectives */
 };
 
-/* A carrier. begin starts a sum of floats that finish completes; at most COMM_PENDING_MAX. */
-#define COMM_PENDING_MAX 64
+/* A carrier. sum_begin starts a sum of floats that sum_finish completes. */
 struct comm_table {
     const char *name;
     enum dt_code (*all_reduce)(struct comm *comm, void *data, int64_t count,
                                const int kind[2], struct dt_err *err); /* comm_type, comm_fold */
     enum dt_code (*broadcast)(struct comm *comm, void *bytes, int64_t size, int root,
                               struct dt_err *err);
-    enum dt_code (*sum_begin)(struct comm *comm, float *data, int64_t count, int slot,
-                              struct dt_err *err);
+    enum dt_code (*sum_begin)(struct comm *comm, float *data, int64_t count, struct dt_err *err);
     enum dt_code (*sum_poke)(struct comm *comm); /* let begun sums advance; cheap */
     enum dt_code (*sum_finish)(struct comm *comm, struct dt_err *err); /* all begun ones */
     void (*close)(struct comm *comm);
@@ -57,9 +55,8 @@ DT_MUST_USE enum dt_code comm_all_reduce_f64(struct comm *comm, double *data, in
 DT_MUST_USE enum dt_code comm_all_reduce_u64(struct comm *comm, uint64_t *data, int64_t count,
                                              enum comm_fold fold, struct dt_err *err);
 
-/* Begin to sum data in place; it is not touched until comm_sum_finish. slot 0.. numbers the sums
- * between two finishes. */
-DT_MUST_USE enum dt_code comm_sum_begin(struct comm *comm, float *data, int64_t count, int slot,
+/* Begin to sum data in place; it is not touched until comm_sum_finish. */
+DT_MUST_USE enum dt_code comm_sum_begin(struct comm *comm, float *data, int64_t count,
                                         struct dt_err *err);
 
 /* Let begun sums advance. */

@@ -4,10 +4,11 @@
 #include <mpi.h>
 #include <string.h>
 
+#define PENDING_MAX 64 /* begun sums */
 #define PIECE (1 << 28) /* elements or bytes in one call: MPI counts are int */
 
 struct mpi_world {
-    MPI_Request pending[COMM_PENDING_MAX];
+    MPI_Request pending[PENDING_MAX];
     int pending_count;
 };
 
@@ -59,18 +60,17 @@ static enum dt_code sum_finish(struct comm *comm, struct dt_err *err)
     return status == MPI_SUCCESS ? DT_OK : fail_mpi(err, "sum of gradients", status);
 }
 
-static enum dt_code sum_begin(struct comm *comm, float *data, int64_t count, int slot,
+static enum dt_code sum_begin(struct comm *comm, float *data, int64_t count,
                               struct dt_err *err)
 {
     struct mpi_world *world = comm->self;
     enum dt_code code;
 
-    (void)slot;
     for (int64_t at = 0; at < count; at += PIECE) {
         int64_t left = count - at;
         int status;
 
-        if (world->pending_count == COMM_PENDING_MAX && (code = sum_finish(comm, err)))
+        if (world->pending_count == PENDING_MAX && (code = sum_finish(comm, err)))
             return code;
         status = MPI_Iallreduce(MPI_IN_PLACE, data + at, (int)(left < PIECE ? left : PIECE),
                                 MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD,

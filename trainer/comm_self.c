@@ -15,10 +15,10 @@ static enum dt_code broadcast(struct comm *comm, void *bytes, int64_t size, int 
     return DT_OK;
 }
 
-static enum dt_code sum_begin(struct comm *comm, float *data, int64_t count, int slot,
+static enum dt_code sum_begin(struct comm *comm, float *data, int64_t count,
                               struct dt_err *err)
 {
-    (void)comm, (void)data, (void)count, (void)slot, (void)err;
+    (void)comm, (void)data, (void)count, (void)err;
     return DT_OK;
 }
 

@@ -91,12 +91,12 @@ static enum dt_code broadcast(struct comm *comm, void *bytes, int64_t size, int 
 }
 
 /* Each rank sums its share into its own buffer, then takes the others' shares from theirs. */
-static enum dt_code sum_begin(struct comm *comm, float *data, int64_t count, int slot,
+static enum dt_code sum_begin(struct comm *comm, float *data, int64_t count,
                               struct dt_err *err)
 {
     struct world *world = comm->self;
 
-    (void)slot, (void)err;
+    (void)err;
     world->data[comm->rank] = data;
     pthread_barrier_wait(&world->barrier);
     fold_f32(data, (float *const *)world->data, comm->size,

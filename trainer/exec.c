@@ -1,0 +1,210 @@
+/* One training step: runs a schedule over model, data and collectives, then updates the weights. */
+#include "exec.h"
+
+#include "clock.h"
+
+#include <math.h>
+
+#define BUCKET_BYTES (4 << 20)
+
+static void find_runs(struct exec *exec)
+{
+    const struct dt_model *shape = &exec->model->run.model;
+    size_t count = dt_model_tensors_count(shape);
+
+    exec->runs = dt_alloc(count, sizeof(*exec->runs));
+    for (size_t i = 0; i < count; i++) {
+        struct exec_run *last = exec->runs_count ? &exec->runs[exec->runs_count - 1] : NULL;
+        struct dt_tensor tensor;
+
+        dt_model_tensor(shape, i, &tensor);
+        if (last && last->is_decayed == tensor.is_decayed)
+            last->count += tensor.rows * tensor.cols;
+        else
+            exec->runs[exec->runs_count++] = (struct exec_run){
+                tensor.offset, tensor.rows * tensor.cols, tensor.is_decayed};
+    }
+}
+
+void exec_open(struct exec *exec, const struct config *config, const struct data *data,
+               struct comm *comm, struct model *model)
+{
+    *exec = (struct exec){.config = config, .data = data, .comm = comm, .model = model};
+    exec->share = dt_share(config->global_batch / config->micro_batch, comm->size, comm->rank);
+    dt_buckets_init(&exec->buckets, &model->run.model, BUCKET_BYTES);
+    dt_schedule_data(&exec->schedule, exec->share.count, model->run.model.layers,
+                     &exec->buckets);
+    find_runs(exec);
+}
+
+void exec_close(struct exec *exec)
+{
+    dt_schedule_release(&exec->schedule);
+    dt_buckets_release(&exec->buckets);
+    dt_free(exec->runs);
+    *exec = (struct exec){0};
+}
+
+/* What a step adds up on its way. */
+struct tally {
+    double loss;
+    double data_s;
+    int64_t tokens;
+};
+
+static enum dt_code read_batch(struct exec *exec, const struct data *data, int64_t index,
+                               struct tally *tally, struct dt_err *err)
+{
+    double begin = clock_seconds();
+    int32_t *const room[2] = {exec->model->ids, exec->model->targets};
+    enum dt_code code = data_read(data, exec->config->seed, index, exec->config->micro_batch,
+                                  room, err);
+
+    tally->data_s += clock_seconds() - begin;
+    return code;
+}
+
+static enum dt_code run_forward(struct exec *exec, int64_t index, struct tally *tally,
+                                struct dt_err *err)
+{
+    int64_t batch = exec->share.first + index;
+    enum dt_code code = read_batch(exec, exec->data,
+                                   exec->consumed + batch * exec->config->micro_batch, tally,
+                                   err);
+
+    if (code)
+        return code;
+    tally->loss += model_forward(exec->model, true);
+    tally->tokens += exec->config->micro_batch * exec->config->seq;
+    return DT_OK;
+}
+
+/* One agreement of all ranks: sums of losses and tokens, rank 0's norm, anybody's wishes. */
+static enum dt_code agree(struct exec *exec, const bool wants[2], const struct tally *tally,
+                          struct step_result *result, struct dt_err *err)
+{
+    const struct model *model = exec->model;
+    double words[5] = {tally->loss, (double)tally->tokens, 0, wants[0], wants[1]};
+    enum dt_code code;
+
+    /* All ranks hold the same sum; one norm for all, lest different CPUs decide differently. */
+    if (exec->comm->rank == 0)
+        words[2] = model->ops->sum_squares(model->grads, model->params_count);
+    if ((code = comm_all_reduce_f64(exec->comm, words, DT_COUNT(words), COMM_SUM, err)))
+        return code;
+    result->tokens = (int64_t)words[1];
+    result->loss = words[0] / words[1];
+    result->norm = sqrt(words[2]) / words[1];
+    result->is_skipped = !isfinite(result->loss) || !isfinite(result->norm);
+    result->wants_save = words[3] > 0;
+    result->wants_stop = words[4] > 0;
+    return DT_OK;
+}
+
+static void update(struct exec *exec, const struct step_result *result)
+{
+    const struct config *config = exec->config;
+    const struct model *m = exec->model;
+    double clip = config->clip > 0 && result->norm > config->clip ? config->clip / result->norm
+                                                                  : 1.0;
+    double t = (double)++exec->optimizer_step;
+
+    for (size_t i = 0; i < exec->runs_count; i++) {
+        const struct exec_run *run = &exec->runs[i];
+
+        m->ops->adamw(&(struct op_adamw){
+            .p = m->params + run->first, .m = m->adam_m + run->first,
+            .v = m->adam_v + run->first, .g = m->grads + run->first, .size = run->count,
+            .lr = (float)result->lr, .beta1 = (float)config->beta1,
+            .beta2 = (float)config->beta2, .eps = (float)config->eps,
+            .decay = run->is_decayed ? (float)config->decay : 0,
+            .grad_scale = (float)(clip / (double)result->tokens),
+            .fix1 = (float)(1.0 / (1.0 - pow(config->beta1, t))),
+            .fix2 = (float)(1.0 / (1.0 - pow(config->beta2, t)))});
+    }
+}
+
+static enum dt_code run_step(struct exec *exec, const bool wants[2], const struct tally *tally,
+                             struct step_result *result, struct dt_err *err)
+{
+    enum dt_code code = agree(exec, wants, tally, result, err);
+
+    if (code)
+        return code;
+    exec->consumed += exec->config->global_batch;
+    result->lr = lr_at(&exec->config->lr, exec->consumed);
+    if (!result->is_skipped)
+        update(exec, result);
+    return DT_OK;
+}
+
+static enum dt_code run_reduce(struct exec *exec, int64_t index, struct dt_err *err)
+{
+    const struct dt_span *span = &exec->buckets.items[index].span;
+
+    return comm_sum_begin(exec->comm, exec->model->grads + span->first, span->count,
+                          err);
+}
+
+enum dt_code exec_step(struct exec *exec, const bool wants[2], struct step_result *result,
+                       struct dt_err *err)
+{
+    double begin = clock_seconds(), waited = exec->comm->wait_s;
+    struct tally tally = {0};
+    enum dt_code code = DT_OK;
+
+    *result = (struct step_result){0};
+    for (size_t i = 0; i < exec->schedule.count && !code; i++) {
+        const struct dt_action *action = &exec->schedule.items[i];
+
+        switch (action->what) {
+        case DT_DO_ZERO:
+            exec->model->ops->fill_zero(exec->model->grads, exec->model->params_count);
+            break;
+        case DT_DO_FORWARD:
+            code = run_forward(exec, action->index, &tally, err);
+            break;
+        case DT_DO_BACKWARD:
+            for (int64_t layer = action->from; layer >= action->to; layer--) {
+                model_backward(exec->model, layer);
+                comm_sum_poke(exec->comm);
+            }
+            break;
+        case DT_DO_REDUCE:
+            code = run_reduce(exec, action->index, err);
+            break;
+        case DT_DO_WAIT:
+            code = comm_sum_finish(exec->comm, err);
+            break;
+        case DT_DO_STEP:
+            code = run_step(exec, wants, &tally, result, err);
+            break;
+        }
+    }
+    result->total_s = clock_seconds() - begin;
+    result->wait_s = exec->comm->wait_s - waited;
+    result->data_s = tally.data_s;
+    result->compute_s = result->total_s - result->wait_s - result->data_s;
+    return code;
+}
+
+enum dt_code exec_eval(struct exec *exec, const struct data *data, int64_t count, double *loss,
+                       struct dt_err *err)
+{
+    struct tally tally = {0};
+    double words[2];
+    enum dt_code code = DT_OK;
+
+    for (int64_t i = exec->comm->rank; i < count && !code; i += exec->comm->size) {
+        code = read_batch(exec, data, i * exec->config->micro_batch, &tally, err);
+        if (!code)
+            tally.loss += model_forward(exec->model, false);
+        tally.tokens += exec->config->micro_batch * exec->config->seq;
+    }
+    words[0] = tally.loss;
+    words[1] = (double)tally.tokens;
+    if (code || (code = comm_all_reduce_f64(exec->comm, words, 2, COMM_SUM, err)))
+        return code;
+    *loss = words[0] / words[1];
+    return DT_OK;
+}
