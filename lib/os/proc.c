@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -175,6 +176,8 @@ enum dt_code dt_proc_spawn(const struct dt_spawn *spawn, pid_t *pid, int *pidfd,
     if (got == (ssize_t)sizeof(report)) {
         if (pidfd && *pidfd >= 0)
             close(*pidfd);
+        while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+            ; /* it exits at once: leave no zombie */
         return dt_fail(err, report[1] == ENOENT ? DT_NOT_FOUND : DT_IO, "cannot %s %s: %s",
                        stages[report[0]], spawn->path, strerror(report[1]));
     }
