@@ -122,7 +122,6 @@ TEST(cmd__completion_knows_three_shells)
     static const struct dt_cmd one = {.name = "do", .summary = "Do.", .opts = opts,
                                       .opts_count = DT_COUNT(opts)};
     static const struct dt_cmd *const cmds[] = {&one};
-    static const struct dt_program program = {.name = "dtx", .cmds = cmds, .cmds_count = 1};
     static const char *const shells[] = {"bash", "zsh", "fish"};
     const struct dt_program program = {"dtx", "", cmds, 1};
     struct dt_err err = {0};
