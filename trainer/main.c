@@ -214,6 +214,20 @@ static int run(const struct dt_args *args, struct comm *comm, struct dt_err *err
     return train_fail(2, err);
 }
 
+/* The manual page, printed for the install. */
+static int print_man(void)
+{
+    static const struct dt_cmd *const cmds[] = {&command};
+    static const struct dt_program program = {
+        .name = "dttrain", .summary = "train a model as one rank", .cmds = cmds, .cmds_count = 1};
+    struct dt_buf page = {0};
+
+    dt_cmd_man(&page, &program);
+    fputs(dt_buf_str(&page), stdout);
+    dt_buf_release(&page);
+    return fflush(stdout) ? 1 : 0;
+}
+
 int main(int argc, char **argv)
 {
     struct dt_args args = {0};
@@ -221,6 +235,8 @@ int main(int argc, char **argv)
     struct comm comm = {0};
     int status;
 
+    if (argc == 2 && strcmp(argv[1], "--man") == 0)
+        return print_man();
     op_cpu_choose_core(argv);
     open_signals();
     if (dt_args_parse(&command, argc - 1, argv + 1, &args, &err))
