@@ -113,6 +113,19 @@ static void gen_over_stopped(struct dt_core *core, struct dt_job *job, struct dt
     core_job_put(core, outcome, draft, is_cancel ? "cancelled" : "failed", draft->result.reason);
 }
 
+/* A node says that nothing is left of its ranks, and not every end of them was seen: its step
+ * process died with them. */
+static void fail_unseen(struct dt_core *core, struct dt_job *job, const struct dt_member *member,
+                        struct dt_outcome *outcome)
+{
+    struct dt_result result = {.cause = "node_lost", .rank = member->rank_first};
+
+    snprintf(result.node, sizeof(result.node), "%s", member->node);
+    snprintf(result.reason, sizeof(result.reason),
+             "the ranks on node %.64s are gone and nobody saw how they ended", result.node);
+    core_fail_gen(core, job, &result, outcome);
+}
+
 static void gen_over_live(struct dt_core *core, struct dt_job *job, struct dt_outcome *outcome)
 {
     uint64_t id = job->id; /* failing replaces the job */
@@ -120,13 +133,7 @@ static void gen_over_live(struct dt_core *core, struct dt_job *job, struct dt_ou
 
     for (size_t i = 0; i < job->members_count; i++)
         if (!job->members[i].is_done) {
-            struct dt_result result = {.cause = "launch", .rank = job->members[i].rank_first};
-
-            snprintf(result.node, sizeof(result.node), "%s", job->members[i].node);
-            snprintf(result.reason, sizeof(result.reason),
-                     "the ranks on node %.64s are gone and nobody saw how they ended",
-                     result.node);
-            core_fail_gen(core, job, &result, outcome);
+            fail_unseen(core, job, &job->members[i], outcome);
             core_gen_check(core, dt_set_get(&core->jobs, id), outcome);
             return;
         }
@@ -305,6 +312,8 @@ static void member_ended(struct dt_core *core, struct dt_job *job, const char *n
             ended += report->exits[i].rank >= 0 && !is_bad_exit(&report->exits[i]);
         member->is_done = ended > 0 && ended == (int)report->exits_count;
         member->is_gone = true;
+        if (!member->is_done && is_live(job)) /* the others must not wait for it for ever */
+            fail_unseen(core, job, member, outcome);
     }
 }
 

@@ -232,7 +232,8 @@ class Cluster:
     def respawn(self, words, log):
         """Start a daemon again with the words it had."""
         with open(os.path.join(self.dir, log), "ab") as out:
-            return subprocess.Popen(words, env=self.env, cwd="/", stdin=subprocess.DEVNULL,
+            program = words[0] if "/" in words[0] else bin_path(words[0])
+            return subprocess.Popen(words, executable=program, env=self.env, cwd="/", stdin=subprocess.DEVNULL,
                                     stdout=out, stderr=out, start_new_session=True)
 
 
