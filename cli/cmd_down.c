@@ -50,6 +50,7 @@ static void jobs_stop(const struct dt_where *where, int64_t grace_ms)
 {
     struct dt_api api = {.client.fd = -1};
     int64_t end = dt_clock_ms() + JOBS_MS + grace_ms;
+    size_t before = SIZE_MAX;
     bool is_asked = false;
 
     if (dt_client_open(where, &api.client, NULL))
@@ -72,6 +73,9 @@ static void jobs_stop(const struct dt_where *where, int64_t grace_ms)
         dt_tree_free(list);
         if (!count)
             break;
+        if (count < before) /* as long as it gets on */
+            end = dt_clock_ms() + JOBS_MS + grace_ms;
+        before = count;
         if (dt_clock_ms() > end) {
             dt_say("%zu job%s did not end in time; their processes end with their agents", count,
                    count == 1 ? "" : "s");

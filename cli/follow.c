@@ -85,6 +85,7 @@ static void cause_add(struct dt_buf *buf, const struct dt_tree *result)
 void dt_job_sentence(struct dt_buf *buf, const struct dt_tree *job)
 {
     const char *state = dt_tree_str(job, "state", "?"), *reason = dt_tree_str(job, "reason", "");
+    int64_t restarts = dt_tree_int(dt_tree_get(job, "restarts"), "total", 0);
     int64_t started = 0, finished = 0;
     char time[64];
 
@@ -102,9 +103,8 @@ void dt_job_sentence(struct dt_buf *buf, const struct dt_tree *job)
         dt_parse_instant_ms(dt_tree_str(job, "finished", ""), &finished, NULL) == DT_OK) {
         dt_format_age(finished - started, time, sizeof(time));
         dt_buf_print(buf, " (ran %s", time);
-        if (dt_tree_int(dt_tree_get(job, "restarts"), "total", 0) > 0)
-            dt_buf_print(buf, ", %lld restarts",
-                         (long long)dt_tree_int(dt_tree_get(job, "restarts"), "total", 0));
+        if (restarts > 0)
+            dt_buf_print(buf, ", %lld restart%s", (long long)restarts, restarts == 1 ? "" : "s");
         dt_buf_byte(buf, ')');
     }
 }

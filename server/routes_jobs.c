@@ -246,19 +246,57 @@ static bool is_listed(const struct call *call, const struct dt_job *job)
            (!queue || strcmp(queue, job->spec->queue) == 0);
 }
 
+/* What of a list is asked for. */
+struct list_ask {
+    bool is_oldest;
+    int64_t limit, cursor;
+};
+
+/* Each job's tree becomes text at once and goes: thousands of jobs need little memory so. */
+static void list_write(struct dt_buf *text, struct call *call, const struct list_ask *ask,
+                       const struct dt_job **all, size_t count)
+{
+    uint64_t next = 0;
+    int64_t written = 0;
+
+    dt_buf_text(text, "{\"items\":[");
+    for (size_t i = 0; i < count; i++) {
+        const struct dt_job *job = ask->is_oldest ? all[i] : all[count - 1 - i];
+        uint64_t cursor = (uint64_t)ask->cursor;
+        struct dt_tree *tree;
+
+        if (cursor && (ask->is_oldest ? job->id < cursor : job->id > cursor))
+            continue;
+        if (!is_listed(call, job))
+            continue;
+        if (written == ask->limit) {
+            next = job->id;
+            break;
+        }
+        if (written++)
+            dt_buf_byte(text, ',');
+        tree = dt_api_job_tree(job);
+        dt_json_write(text, tree);
+        dt_tree_free(tree);
+    }
+    if (next)
+        dt_buf_print(text, "],\"next\":\"%llu\"}", (unsigned long long)next);
+    else
+        dt_buf_text(text, "],\"next\":null}");
+}
+
 /* Newest first unless order=oldest; the cursor is the id to go on at. */
 void route_jobs(struct call *call)
 {
     const struct dt_core *core = call->runtime->core;
-    bool is_oldest = strcmp(call_query(call, "order", "newest"), "oldest") == 0;
-    int64_t limit = 100, cursor = 0;
-    struct dt_tree *tree, *items;
+    struct list_ask ask = {.limit = 100};
+    struct dt_buf text = {0};
     const struct dt_job **all;
     size_t count = 0, room = 0;
-    char next[24] = "";
 
-    if (!call_query_int(call, "limit", 1, LIST_MAX, &limit) ||
-        !call_query_int(call, "cursor", 1, INT64_MAX, &cursor))
+    ask.is_oldest = strcmp(call_query(call, "order", "newest"), "oldest") == 0;
+    if (!call_query_int(call, "limit", 1, LIST_MAX, &ask.limit) ||
+        !call_query_int(call, "cursor", 1, INT64_MAX, &ask.cursor))
         return;
     for (const struct dt_job *job = dt_core_job_from(core, 0); job;
          job = dt_core_job_from(core, job->id + 1))
@@ -267,24 +305,10 @@ void route_jobs(struct call *call)
     for (const struct dt_job *job = dt_core_job_from(core, 0); job;
          job = dt_core_job_from(core, job->id + 1))
         all[count++] = job;
-    tree = dt_tree_make(DT_TREE_MAP);
-    items = dt_tree_put_new(tree, "items", DT_TREE_LIST);
-    for (size_t i = 0; i < count; i++) {
-        const struct dt_job *job = is_oldest ? all[i] : all[count - 1 - i];
-
-        if (cursor && (is_oldest ? job->id < (uint64_t)cursor : job->id > (uint64_t)cursor))
-            continue;
-        if (!is_listed(call, job))
-            continue;
-        if ((int64_t)items->count == limit) {
-            snprintf(next, sizeof(next), "%llu", (unsigned long long)job->id);
-            break;
-        }
-        dt_tree_add(items, NULL, dt_api_job_tree(job));
-    }
-    dt_tree_put_str(tree, "next", next[0] ? next : NULL);
+    list_write(&text, call, &ask, all, count);
+    call_text(call, 200, "application/json", text.data, text.size);
+    dt_buf_release(&text);
     dt_free(all);
-    call_json(call, 200, tree);
 }
 
 void route_job(struct call *call)
