@@ -59,7 +59,7 @@ void dt_event_release(struct dt_event *event)
     *event = (struct dt_event){0};
 }
 
-void dt_record_release(struct dt_record *record)
+static void record_release(struct dt_record *record)
 {
     if (!record)
         return;
@@ -70,7 +70,7 @@ void dt_record_release(struct dt_record *record)
     *record = (struct dt_record){0};
 }
 
-void dt_effect_release(struct dt_effect *effect)
+static void effect_release(struct dt_effect *effect)
 {
     if (!effect)
         return;
@@ -83,9 +83,9 @@ void dt_outcome_release(struct dt_outcome *outcome)
     if (!outcome)
         return;
     for (size_t i = 0; i < outcome->records_count; i++)
-        dt_record_release(&outcome->records[i]);
+        record_release(&outcome->records[i]);
     for (size_t i = 0; i < outcome->effects_count; i++)
-        dt_effect_release(&outcome->effects[i]);
+        effect_release(&outcome->effects[i]);
     dt_free(outcome->records);
     dt_free(outcome->effects);
     *outcome = (struct dt_outcome){0};

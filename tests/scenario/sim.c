@@ -211,9 +211,12 @@ void sim_event(struct sim *sim, struct dt_event *event)
 static void on_tick(struct sim *sim, struct happening *self)
 {
     struct dt_event event = {.kind = DT_EV_TICK};
+    int64_t wait_ms = 500;
 
-    sim_plan(sim, 500, (struct happening){.run = self->run});
     sim_event(sim, &event);
+    if (sim->core && dt_core_next_ms(sim->core) - sim->now_ms < wait_ms)
+        wait_ms = dt_core_next_ms(sim->core) - sim->now_ms;
+    sim_plan(sim, wait_ms < 1 ? 1 : wait_ms, (struct happening){.run = self->run});
 }
 
 static struct dt_core *core_from_store(struct sim *sim)

@@ -113,9 +113,6 @@ struct dt_record {
     int64_t uid;         /* whose req_id */
 };
 
-/* Free what the record owns and zero it. */
-void dt_record_release(struct dt_record *record);
-
 enum dt_effect_kind {
     DT_EFF_REPLY, /* answer a request */
     DT_EFF_SEND,  /* a message to a node's present session */
@@ -134,9 +131,6 @@ struct dt_effect {
     uint64_t session;             /* SEND, CLOSE: dropped by the shell when another is current */
     struct dt_tree *message;      /* SEND: owned; type and fields of docs/protocol.md */
 };
-
-/* Free what the effect owns and zero it. */
-void dt_effect_release(struct dt_effect *effect);
 
 /* Records in order, then effects in order; owned. {0} is empty. */
 struct dt_outcome {

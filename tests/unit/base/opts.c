@@ -122,8 +122,8 @@ TEST(cmd__completion_knows_three_shells)
     static const struct dt_cmd one = {.name = "do", .summary = "Do.", .opts = opts,
                                       .opts_count = DT_COUNT(opts)};
     static const struct dt_cmd *const cmds[] = {&one};
-    static const char *const shells[] = {"bash", "zsh", "fish"};
     const struct dt_program program = {"dtx", "", cmds, 1};
+    static const char *const shells[] = {"bash", "zsh", "fish"};
     struct dt_err err = {0};
 
     for (size_t i = 0; i < DT_COUNT(shells); i++) {

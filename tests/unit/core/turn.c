@@ -1,6 +1,7 @@
 /* Stored before said: what the store answers decides when effects are heard. */
 #include "dt/core/turn.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "test.h"
@@ -50,7 +51,7 @@ static void change(struct dt_turn *turn, const char *node, uint64_t request)
     struct dt_event event = {.kind = DT_EV_NODE_ADMIN, .caller = {.is_operator = true},
                              .request = request, .admin = DT_ADMIN_CORDON};
 
-    strncpy(event.node, node, sizeof(event.node) - 1);
+    snprintf(event.node, sizeof(event.node), "%s", node);
     dt_turn_event(turn, &event);
     dt_event_release(&event);
 }
@@ -59,7 +60,7 @@ static void join(struct dt_turn *turn, const char *node)
 {
     struct dt_event event = {.kind = DT_EV_NODE_HELLO, .session = 1};
 
-    strncpy(event.node, node, sizeof(event.node) - 1);
+    snprintf(event.node, sizeof(event.node), "%s", node);
     event.inventory = dt_alloc(1, sizeof(*event.inventory));
     dt_turn_event(turn, &event);
     dt_event_release(&event);

@@ -90,12 +90,13 @@ TEST(spawn__says_what_cannot_be_run)
 
 TEST(clock__goes_forward_and_names_are_random)
 {
-    int64_t before = dt_clock_ms();
+    int64_t before = dt_clock_ms(), before_us = dt_clock_us();
     unsigned char a[16] = {0}, b[16] = {0};
     char boot[64], uuid[37], other[37], dir[512];
     struct dt_err err = {0};
 
     CHECK(dt_clock_ms() >= before);
+    CHECK(dt_clock_us() >= before_us && dt_clock_us() / 1000 >= before);
     CHECK(dt_wall_ms() > 1600000000000);
     dt_random(a, sizeof(a));
     dt_random(b, sizeof(b));
