@@ -242,6 +242,19 @@ void agent_exit(struct sim *sim, uint64_t job, int rank, const struct dt_rank_ex
     }
 }
 
+void agent_lose_steps(struct sim *sim, struct agent *agent)
+{
+    for (size_t i = 0; i < agent->gangs_count; i++) {
+        struct gang *gang = &agent->gangs[i];
+
+        if (gang->is_gone)
+            continue;
+        gang->is_gone = true;
+        gang->exits_count = 0;
+        tell(sim, agent, gang, DT_REPORT_GONE);
+    }
+}
+
 void agent_progress(struct sim *sim, uint64_t job, int64_t step, int64_t checkpoint)
 {
     for (size_t i = 0; i < sim->agents_count; i++) {

@@ -53,7 +53,7 @@ static void fault(struct chance *chance, int64_t ms)
     int node = below(chance, chance->nodes) + 1, job = below(chance, chance->jobs) + 1;
     int64_t later = ms + 20 + below(chance, 15000);
 
-    switch (below(chance, 10)) {
+    switch (below(chance, 11)) {
     case 0:
         at(chance, ms, "kill n%d%s", node, below(chance, 2) ? " heard" : "");
         at(chance, later, "boot n%d", node);
@@ -84,6 +84,9 @@ static void fault(struct chance *chance, int64_t ms)
         break;
     case 8:
         at(chance, ms, "cancel j%d", job);
+        break;
+    case 9:
+        at(chance, ms, "step-dies n%d", node);
         break;
     default:
         at(chance, ms, "progress j%d step=%lld checkpoint=%lld", job, (long long)ms,

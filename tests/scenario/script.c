@@ -215,6 +215,8 @@ static void do_node(struct sim *sim, const struct words *words)
         agent->is_machine_up = agent->is_agent_up = true;
         agent->boot++;
         agent_connect(sim, agent);
+    } else if (strcmp(verb, "step-dies") == 0) {
+        agent_lose_steps(sim, agent);
     } else if (strcmp(verb, "agent-down") == 0) {
         agent_disconnect(sim, agent, true);
         agent->is_agent_up = false;
@@ -301,6 +303,7 @@ void script_do(struct sim *sim, const char *line)
         {"progress", 2, do_progress},   {"cordon", 2, do_admin},
         {"drain", 2, do_admin},         {"resume", 2, do_admin},
         {"kill", 2, do_node},           {"boot", 2, do_node},
+        {"step-dies", 2, do_node},
         {"agent-down", 2, do_node},     {"agent-up", 2, do_node},
         {"cut", 2, do_node},            {"heal", 2, do_node},
         {"refuse", 2, do_node},         {"stubborn", 2, do_node},

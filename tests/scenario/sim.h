@@ -104,6 +104,8 @@ void agent_connect(struct sim *sim, struct agent *agent);
 void agent_hear(struct sim *sim, struct agent *agent, const struct dt_tree *message);
 /* Ranks of a generation end; rank -1: all of them. */
 void agent_exit(struct sim *sim, uint64_t job, int rank, const struct dt_rank_exit *how);
+/* The step processes of a node die with their ranks; nobody sees how the ranks ended. */
+void agent_lose_steps(struct sim *sim, struct agent *agent);
 /* A job's rank 0 tells how far it is. */
 void agent_progress(struct sim *sim, uint64_t job, int64_t step, int64_t checkpoint);
 /* The connection is gone; the controller hears of it when is_heard. */
