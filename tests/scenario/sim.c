@@ -19,6 +19,7 @@ void sim_plan(struct sim *sim, int64_t delay_ms, struct happening take)
     sim->queue[sim->queue_count++] = take;
 }
 
+static void say(struct sim *sim, const char *format, va_list args) DT_PRINTF(2, 0);
 static void say(struct sim *sim, const char *format, va_list args)
 {
     char text[1200];
