@@ -253,6 +253,21 @@ static enum dt_code read_checkpoint(const struct dt_tree *map, struct config *co
                                              : DT_OK;
 }
 
+/* Layouts that this trainer does not run yet are refused, not ignored. */
+static enum dt_code read_parallel(const struct dt_tree *map, struct dt_err *err)
+{
+    static const char *const degrees[] = {"tensor", "pipeline", "context", "expert"};
+
+    for (size_t i = 0; i < DT_COUNT(degrees); i++)
+        if (dt_tree_int(map, degrees[i], 1) != 1)
+            return dt_fail(err, DT_UNSUPPORTED, "parallel.%s: only 1 is supported, found %lld",
+                           degrees[i], (long long)dt_tree_int(map, degrees[i], 1));
+    if (dt_tree_int(map, "zero", 0) != 0)
+        return dt_fail(err, DT_UNSUPPORTED, "parallel.zero: only 0 is supported, found %lld",
+                       (long long)dt_tree_int(map, "zero", 0));
+    return DT_OK;
+}
+
 enum dt_code config_read(const struct dt_tree *tree, struct config *config, struct dt_err *err)
 {
     const struct dt_tree *trainer = dt_tree_get(tree, "trainer");
@@ -272,6 +287,7 @@ enum dt_code config_read(const struct dt_tree *tree, struct config *config, stru
         (code = read_optimizer(trainer, &draft, err)) ||
         (code = read_schedule(trainer, &draft, err)) ||
         (code = read_int(trainer, "seed", 0, &seed, err)) ||
+        (code = read_parallel(dt_tree_get(tree, "parallel"), err)) ||
         (code = read_checkpoint(dt_tree_get(tree, "checkpoint"), &draft, err)))
         goto out;
     draft.seed = (uint64_t)seed;

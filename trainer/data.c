@@ -269,7 +269,7 @@ static int64_t token_at(const unsigned char *bytes, int width)
     return token;
 }
 
-enum dt_code data_read(const struct data *data, uint64_t seed, int64_t index, int64_t count,
+enum dt_code data_read(const struct data *data, int64_t index, int64_t count,
                        int32_t *const ids_targets[2], struct dt_err *err)
 {
     size_t room = (size_t)((data->seq + 1) * data->width);
@@ -278,7 +278,8 @@ enum dt_code data_read(const struct data *data, uint64_t seed, int64_t index, in
 
     for (int64_t i = 0; i < count; i++) {
         uint64_t number = (uint64_t)(index + i), samples = (uint64_t)data->samples;
-        int64_t sample = (int64_t)rng_permute(seed, number / samples, samples, number % samples);
+        int64_t sample = (int64_t)rng_permute(data->seed, number / samples, samples,
+                                              number % samples);
 
         code = read_bytes(data, sample * data->seq * data->width, (int64_t)room, bytes, err);
         for (int64_t t = 0; t <= data->seq && !code; t++) {

@@ -21,6 +21,7 @@ struct data {
     int64_t seq;        /* tokens of a sample, which also needs the token after it */
     int64_t samples;
     int64_t vocab;
+    uint64_t seed;      /* of the order; set by the caller after opening */
     char fingerprint[DT_SHA256_HEX_BYTES]; /* of sizes and sampled contents */
 };
 
@@ -44,11 +45,10 @@ void data_close(struct data *data);
 /*
  * Samples index .. index + count - 1 of the endless, seeded order into ids and targets (count *
  * seq each). Sample number n is number n % samples of epoch n / samples, so the last batch of an
- * epoch is filled from the next. DT_IO when a file changed or cannot be read any more. One caller at
- * a time.
+ * epoch is filled from the next. DT_IO when a file changed or cannot be read any more. One caller
+ * at a time.
  */
-DT_MUST_USE enum dt_code data_read(const struct data *data, uint64_t seed, int64_t index,
-                                   int64_t count, int32_t *const ids_targets[2],
-                                   struct dt_err *err);
+DT_MUST_USE enum dt_code data_read(const struct data *data, int64_t index, int64_t count,
+                                   int32_t *const ids_targets[2], struct dt_err *err);
 
 #endif

@@ -30,7 +30,9 @@ void exec_open(struct exec *exec, const struct config *config, const struct data
                struct comm *comm, struct model *model)
 {
     *exec = (struct exec){.config = config, .data = data, .comm = comm, .model = model};
-    exec->share = dt_share(config->global_batch / config->micro_batch, comm->size, comm->rank);
+    exec->mesh = (struct dt_mesh){1, 1, 1, comm->size};
+    exec->share = dt_share(config->global_batch / config->micro_batch, exec->mesh.data,
+                           dt_mesh_coords(&exec->mesh, comm->rank).data);
     dt_buckets_init(&exec->buckets, &model->run.model, BUCKET_BYTES);
     dt_schedule_data(&exec->schedule, exec->share.count, model->run.model.layers,
                      &exec->buckets);
@@ -57,8 +59,7 @@ static enum dt_code read_batch(struct exec *exec, const struct data *data, int64
 {
     double begin = clock_seconds();
     int32_t *const room[2] = {exec->model->ids, exec->model->targets};
-    enum dt_code code = data_read(data, exec->config->seed, index, exec->config->micro_batch,
-                                  room, err);
+    enum dt_code code = data_read(data, index, exec->config->micro_batch, room, err);
 
     tally->data_s += clock_seconds() - begin;
     return code;

@@ -7,6 +7,7 @@
 #include "data.h"
 #include "model.h"
 
+#include "dt/shape/mesh.h"
 #include "dt/shape/schedule.h"
 
 /* A rank ready to step. Everything but runs, buckets and schedule is borrowed. */
@@ -15,6 +16,7 @@ struct exec {
     const struct data *data;
     struct comm *comm;
     struct model *model;
+    struct dt_mesh mesh;
     struct dt_span share;          /* of the step's micro-batches, numbered over all replicas */
     struct dt_buckets buckets;
     struct dt_schedule schedule;

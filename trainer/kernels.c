@@ -1,7 +1,6 @@
 /* Row-wise loops of the CPU operations, built once for each instruction set. */
-#include "kernels.h"
+#include "kernels_isa.h"
 
-#include "kernels_attention.h"
 #include "lanes.h"
 
 #include <math.h>
@@ -308,8 +307,8 @@ const struct kernels KERNELS = {
     .norm_back_x = norm_back_x,
     .norm_back_gain = norm_back_gain,
     .rope = rope,
-    .attention = attention_forward,
-    .attention_back = attention_back,
+    .attention = KERNELS_ATTENTION,
+    .attention_back = KERNELS_ATTENTION_BACK,
     .act = act,
     .act_back = act_back,
     .bias = bias,

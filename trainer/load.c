@@ -112,16 +112,16 @@ static enum dt_code read_state(const char *dir, const struct dt_manifest *m, str
 }
 
 /* Is it of the model we have? Of the data? */
-static enum dt_code check_fingerprints(const char *dir, const struct dt_manifest *m,
-                                       const struct config *config, const struct data *data,
-                                       struct dt_err *err)
+static enum dt_code check_fingerprints(const struct load *load, const char *dir,
+                                       const struct dt_manifest *m, struct dt_err *err)
 {
+    const struct config *config = load->config;
     char model[DT_SHA256_HEX_BYTES];
     bool is_other_model;
 
     save_fingerprint(&config->model, model);
     is_other_model = strcmp(model, m->model_fingerprint) != 0;
-    if (!is_other_model && strcmp(data->fingerprint, m->data_fingerprint) == 0 &&
+    if (!is_other_model && strcmp(load->data->fingerprint, m->data_fingerprint) == 0 &&
         m->seed == config->seed)
         return DT_OK;
     dt_fail(err, DT_CONFLICT, "%s was written with %s", dir,
@@ -145,50 +145,48 @@ static void take_start(const struct dt_manifest *m, struct start *start)
 }
 
 /* One checkpoint, verified and read. */
-static enum dt_code load_one(const char *dir, const struct config *config,
-                             const struct data *data, struct model *model, struct start *start,
+static enum dt_code load_one(const struct load *load, const char *dir, struct start *start,
                              struct dt_err *err)
 {
     struct dt_manifest m = {0};
     enum dt_code code = read_manifest(dir, &m, start->digest, err);
 
-    if (!code && (code = check_fingerprints(dir, &m, config, data, err)) == DT_CONFLICT &&
-        start->is_foreign && strcmp(m.data_fingerprint, data->fingerprint) != 0) {
+    if (!code && (code = check_fingerprints(load, dir, &m, err)) == DT_CONFLICT &&
+        start->is_foreign && strcmp(m.data_fingerprint, load->data->fingerprint) != 0) {
         /* Asked for by path: these weights, other data: a new run that begins from them. */
         m.step = m.consumed = 0;
-        m.horizon = config->lr.horizon;
-        m.warmup = config->lr.warmup;
-        memcpy(m.data_fingerprint, data->fingerprint, sizeof(m.data_fingerprint));
-        m.seed = config->seed;
-        code = check_fingerprints(dir, &m, config, data, err);
+        m.horizon = load->config->lr.horizon;
+        m.warmup = load->config->lr.warmup;
+        memcpy(m.data_fingerprint, load->data->fingerprint, sizeof(m.data_fingerprint));
+        m.seed = load->config->seed;
+        code = check_fingerprints(load, dir, &m, err);
     }
     for (size_t i = 0; i < m.shards_count && !code; i++)
         if (!(code = shard_verify(dir, &m.shards[i], err)))
             code = check_header(dir, &m, i, err);
     if (!code)
-        code = read_state(dir, &m, model, err);
+        code = read_state(dir, &m, load->model, err);
     if (!code)
         take_start(&m, start);
     dt_manifest_release(&m);
     return code;
 }
 
-static enum dt_code load_path(const struct config *config, const struct data *data,
-                              struct model *model, struct start *start, struct dt_err *err)
+static enum dt_code load_path(const struct load *load, struct start *start, struct dt_err *err)
 {
     enum dt_code code;
 
     start->is_foreign = true;
-    code = load_one(config->resume, config, data, model, start, err);
+    code = load_one(load, load->config->resume, start, err);
     if (code)
         dt_prefix(err, "checkpoint.resume");
     return code;
 }
 
-enum dt_code load_start(const struct checkpoints *all, const struct config *config,
-                        const struct data *data, struct model *model, struct start *start,
-                        struct dt_err *err)
+enum dt_code load_start(const struct load *load, struct start *start, struct dt_err *err)
 {
+    const struct checkpoints *all = load->all;
+    const struct config *config = load->config;
     struct dt_err last = {0};
 
     *start = (struct start){0};
@@ -197,14 +195,14 @@ enum dt_code load_start(const struct checkpoints *all, const struct config *conf
         return DT_OK;
     if (strcmp(config->resume, "auto") != 0 && strcmp(config->resume, "never") != 0 &&
         (all->is_first || all->steps_count == 0))
-        return load_path(config, data, model, start, err);
+        return load_path(load, start, err);
     for (size_t i = 0; i < all->steps_count; i++) {
         char name[DT_STEP_NAME_BYTES], dir[5000];
         enum dt_code code;
 
         dt_step_name(name, all->steps[i].step, all->steps[i].gen);
         snprintf(dir, sizeof(dir), "%s/%s", all->dir, name);
-        code = load_one(dir, config, data, model, start, &last);
+        code = load_one(load, dir, start, &last);
         if (!code)
             return DT_OK;
         if (code == DT_CONFLICT) {

@@ -18,14 +18,21 @@ struct start {
     char digest[DT_SHA256_HEX_BYTES]; /* of the manifest */
 };
 
+/* What is looked through, and what it must fit. Borrowed. */
+struct load {
+    const struct checkpoints *all;
+    const struct config *config;
+    const struct data *data;
+    struct model *model; /* filled */
+};
+
 /*
  * On rank 0: find the newest checkpoint of all's chain (or the one config.resume names) that is
  * whole, and read it into model. A damaged one is named on stderr and the one before it is tried;
  * each is tried once. DT_OK with is_found false when there is none yet; DT_CORRUPT when there were
  * some but none is whole; DT_CONFLICT when the newest is of another model or other data.
  */
-DT_MUST_USE enum dt_code load_start(const struct checkpoints *all, const struct config *config,
-                                    const struct data *data, struct model *model,
-                                    struct start *start, struct dt_err *err);
+DT_MUST_USE enum dt_code load_start(const struct load *load, struct start *start,
+                                    struct dt_err *err);
 
 #endif

@@ -119,6 +119,7 @@ static int open_data(const struct config *config, struct data *data, struct data
         code = data_open_shards(data, config->train, config->train_count, seq_vocab, err);
     if (!code)
         code = train_check_data(config, data, err);
+    data->seed = eval->seed = config->seed;
     if (!code && config->eval)
         code = data_open_shards(eval, &config->eval, 1, seq_vocab, err);
     if (!code && config->eval && eval->samples == 0)

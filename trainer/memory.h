@@ -4,8 +4,8 @@
 
 #include "dt/shape/sizes.h"
 
-/* Compare ranks times the planned bytes with what is available and with the cgroups' limits. DT_QUOTA
- * with the breakdown when it cannot fit. */
+/* Compare ranks times the planned bytes with what is available and with the cgroups' limits.
+ * DT_QUOTA with the breakdown when it cannot fit. */
 DT_MUST_USE enum dt_code memory_check(const struct dt_run_shape *run, int ranks,
                                       struct dt_err *err);
 

@@ -34,7 +34,7 @@ void report_close(struct report *report);
 /* A phase begins. */
 void report_phase(struct report *report, enum dt_phase phase);
 
-/* A step is done; step counts from 1, consumed is after it. Rank 0 adds one line to metrics.jsonl. */
+/* A step is done; step counts from 1, consumed is after it. Rank 0 adds a line to metrics.jsonl. */
 void report_step(struct report *report, int64_t step, int64_t consumed,
                  const struct step_result *result, int64_t sent_bytes);
 

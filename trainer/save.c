@@ -148,8 +148,11 @@ static void describe_run(const struct save *save, struct dt_manifest *m)
     m->parent_step = save->parent.step;
     save_fingerprint(&config->model, m->model_fingerprint);
     memcpy(m->data_fingerprint, save->data->fingerprint, sizeof(m->data_fingerprint));
-    m->world = m->data = save->exec->comm->size;
-    m->tensor = m->context = m->pipeline = 1;
+    m->world = save->exec->comm->size;
+    m->tensor = save->exec->mesh.tensor;
+    m->context = save->exec->mesh.context;
+    m->pipeline = save->exec->mesh.pipeline;
+    m->data = save->exec->mesh.data;
     m->seed = config->seed;
     m->consumed = save->exec->consumed;
     m->optimizer_step = save->exec->optimizer_step;

@@ -22,7 +22,7 @@ DT_MUST_USE enum dt_code shard_create(struct shard_writer *writer, const char *d
 DT_MUST_USE enum dt_code shard_add(struct shard_writer *writer, const void *bytes, int64_t size,
                                    struct dt_err *err);
 
-/* Make it durable and close; with a code that is not DT_OK only close. Returns the first failure. */
+/* Make it durable and close; with a code that is not DT_OK only close. The first failure. */
 DT_MUST_USE enum dt_code shard_close(struct shard_writer *writer, enum dt_code code,
                                      struct dt_err *err);
 

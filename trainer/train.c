@@ -122,7 +122,8 @@ static int find_start(struct run *run, struct dt_err *err)
     checkpoints_sweep(&run->all);
     if (run->report.gen == 0)
         run->report.gen = run->report.status.gen = run->all.job_gen;
-    if (load_start(&run->all, train->config, train->data, &run->model, &run->start, err))
+    if (load_start(&(struct load){&run->all, train->config, train->data, &run->model},
+                   &run->start, err))
         return train_fail(TRAIN_NO_CHECKPOINT, err);
     return 0;
 }

@@ -99,6 +99,7 @@ size_t dt_lineage_chain(const struct dt_claim *claims, size_t claims_count,
         most = claim ? claim->from_step : 0;
         gen = claim && claim->from_gen < gen ? claim->from_gen : 0;
     }
-    qsort(found, kept, sizeof(*found), compare_newest);
+    if (kept)
+        qsort(found, kept, sizeof(*found), compare_newest);
     return kept;
 }

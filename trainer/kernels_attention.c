@@ -1,8 +1,6 @@
-/* Tiled causal attention with an online softmax, for kernels.c. */
-#ifndef DT_TRAINER_KERNELS_ATTENTION_H
-#define DT_TRAINER_KERNELS_ATTENTION_H
+/* Tiled causal attention with an online softmax, built once for each instruction set. */
+#include "kernels_isa.h"
 
-#include "kernels.h"
 #include "lanes.h"
 
 #include "dt/shape/sizes.h"
@@ -24,7 +22,6 @@ struct product {
 #else
 #define BLOCK_ROWS 4
 #endif
-
 /* rows (1..BLOCK_ROWS, a constant after inlining) by two vectors of columns at column col. */
 INLINE void product_block(const struct product *p, int64_t row, int64_t col, const int rows)
 {
@@ -199,7 +196,7 @@ static void head_forward(const struct head *head, float *out, float *lse)
 }
 
 /* Units are (sequence, key-value head): the query heads of a group share keys and values. */
-static void attention_forward(const struct op_attention *op, struct slice units)
+void KERNELS_ATTENTION(const struct op_attention *op, struct slice units)
 {
     int64_t group = op->heads / op->kv_heads, d = op->head;
     struct head head;
@@ -323,7 +320,7 @@ static void unit_back_keys(struct head *head, const struct op_attention *op, int
     }
 }
 
-static void attention_back(const struct op_attention *op, struct slice units)
+void KERNELS_ATTENTION_BACK(const struct op_attention *op, struct slice units)
 {
     int64_t group = op->heads / op->kv_heads, d = op->head;
     struct head head;
@@ -347,5 +344,3 @@ static void attention_back(const struct op_attention *op, struct slice units)
             unit_back_keys(&head, op, unit, k0);
     }
 }
-
-#endif
