@@ -21,8 +21,10 @@ target_include_directories(dt_options INTERFACE ${CMAKE_SOURCE_DIR}/include)
 target_compile_options(dt_options INTERFACE
     -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wformat=2
     -Wundef -Wvla -Wwrite-strings -Wpointer-arith -Wnull-dereference
-    -Wno-format-truncation
     -fno-strict-aliasing -fno-omit-frame-pointer -ffp-contract=off)
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(dt_options INTERFACE -Wno-format-truncation) # texts are cut on purpose
+endif()
 if(DT_WERROR)
     target_compile_options(dt_options INTERFACE -Werror)
 endif()

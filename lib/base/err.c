@@ -28,7 +28,7 @@ static const struct {
     [DT_UNSUPPORTED] = {"unsupported", 3, 422, "Known, but not served by this build."},
 };
 
-static void err_write(char *text, size_t size, const char *format, va_list args)
+static void DT_PRINTF(3, 0) err_write(char *text, size_t size, const char *format, va_list args)
 {
     vsnprintf(text, size, format, args);
 }
