@@ -223,8 +223,11 @@ static void on_open(struct reader *reader, const yaml_event_t *event, enum dt_tr
 static void on_close(struct reader *reader, const yaml_event_t *event)
 {
     struct frame *frame = top(reader);
-    struct dt_tree *node = frame->node;
+    struct dt_tree *node;
 
+    if (!frame)
+        return; /* libyaml never closes what it did not open */
+    node = frame->node;
     if (frame->is_flow && (int)event->end_mark.line + 1 == node->at.line)
         node->at.end_col = (int)event->end_mark.column + 1;
     dt_free(frame->key);
