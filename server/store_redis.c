@@ -13,6 +13,7 @@
 #define RECORDS_PER_CALL_MAX 128
 #define ARGS_PER_RECORD 8
 #define KEYS_PER_RECORD 2
+#define STUCK_MS 1000 /* a batch that waits longer: nothing can be stored now */
 #define LOG_ENTRIES_MAX "100000"
 
 /* Numbers are texts: Lua would turn them into doubles. */
@@ -81,6 +82,7 @@ struct store_redis {
     size_t sent_count;       /* of the call under way; 0 = none */
     struct dt_buf *events;   /* sent_count event texts of the call under way, owned */
     bool is_unknown;         /* the call under way got no answer that tells */
+    int64_t since_ms;        /* loop time when the batch was given */
 };
 
 static struct redis_arg text_arg(const char *text)
@@ -614,6 +616,7 @@ static void commit(struct dt_store *ops, const struct dt_record *records, size_t
     store->records = records;
     store->records_count = count;
     store->done_count = 0;
+    store->since_ms = dt_loop_now_ms(store->loop);
     if (redis_link_is_up(store->link))
         commit_next(store);
 }
@@ -650,7 +653,10 @@ struct dt_store *store_redis_ops(struct store_redis *store)
 
 bool store_redis_is_up(const struct store_redis *store)
 {
-    return store->phase == READY && redis_link_is_up(store->link);
+    bool is_stuck = store->records &&
+                    dt_loop_now_ms(store->loop) - store->since_ms > STUCK_MS;
+
+    return store->phase == READY && redis_link_is_up(store->link) && !is_stuck;
 }
 
 void store_redis_poll(struct store_redis *store)

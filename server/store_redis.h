@@ -37,7 +37,7 @@ struct store_redis *store_redis_make(struct dt_loop *loop, const char *socket,
 void store_redis_free(struct store_redis *store);
 /* The interface that turn uses. */
 struct dt_store *store_redis_ops(struct store_redis *store);
-/* Is Redis reachable and the store loaded? */
+/* Loaded, Redis reachable, and no batch stuck: a record given now is stored soon. */
 bool store_redis_is_up(const struct store_redis *store);
 /* Lost or refused commits are tried again by this; call once a second. */
 void store_redis_poll(struct store_redis *store);

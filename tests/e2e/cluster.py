@@ -81,11 +81,12 @@ class Cluster:
 
     count = 0
 
-    def __init__(self, nodes=2, slots=2, env=None):
+    def __init__(self, nodes=2, slots=2, env=None, state_dir=None):
         Cluster.count += 1
         self.name = f"e2e-{os.getpid()}-{Cluster.count}"
         self.dir = tempfile.mkdtemp(prefix="dt-e2e-")
         self.nodes, self.slots = nodes, slots
+        self.state_dir = state_dir or os.path.join(self.dir, "state")
         self.env = dict(os.environ, XDG_RUNTIME_DIR=os.path.join(self.dir, "run"),
                         XDG_CONFIG_HOME=os.path.join(self.dir, "config"),
                         DT_CONTEXT=self.name, LC_ALL="C", NO_COLOR="1")
@@ -97,7 +98,7 @@ class Cluster:
 
     def __enter__(self):
         done = self.dtctl("up", "--name", self.name, "--nodes", str(self.nodes), "--slots",
-                          str(self.slots), "--state-dir", os.path.join(self.dir, "state"),
+                          str(self.slots), "--state-dir", self.state_dir,
                           timeout=40)
         check(done.returncode == 0, f"dtctl up: exit {done.returncode}\n{done.stderr}{done.stdout}")
         return self

@@ -124,7 +124,40 @@ def test_up_twice_with_one_name_is_a_conflict():
         check_equal(done.returncode, 6, f"exit status: {done.stderr}")
 
 
-def test_disk_full_refuses_submits_and_keeps_running():
+def test_full_disk_refuses_submits_and_recovers_when_space_returns():
     if os.geteuid() != 0:
         raise Skipped("needs root for a small tmpfs")
-    raise Skipped("covered by tests/chaos disk-full")
+    top = tempfile.mkdtemp(prefix="dt-e2e-small-")
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", top]).returncode != 0:
+        os.rmdir(top)
+        raise Skipped("no tmpfs can be mounted here")
+    try:
+        with Cluster(nodes=1, slots=1, state_dir=top + "/state") as c:
+            before = c.submit("version: 1\nname: before\nlaunch: none\nscript: |\n  sleep 20\n")
+            c.until_state(before, ["running"])
+            try:
+                with open(top + "/filler", "wb") as filler:
+                    while True:
+                        filler.write(b"x" * 65536)
+                        filler.flush()
+            except OSError:
+                pass
+            path = os.path.join(c.work, "during.yaml")
+            with open(path, "w") as file:
+                file.write("version: 1\nname: during\nlaunch: none\nscript: |\n  true\n")
+            for _ in range(6):  # the first ones may still fit, or wait for space with no answer
+                try:
+                    done = c.dtctl("submit", path, timeout=4)
+                except subprocess.TimeoutExpired:
+                    continue
+                if done.returncode != 0:
+                    break
+            check_equal(done.returncode, 14, f"exit status: {done.stderr}")
+            check("store-degraded" in done.stderr, f"{done.stderr}")
+            check_equal(len(c.ranks(before)), 1, "the running job goes on")
+            os.unlink(top + "/filler")
+            until(lambda: c.dtctl("submit", path).returncode == 0 or None, 30, "space is back")
+            check_equal(c.wait(before, 30), 0, f"{c.show(before).get('result')}")
+    finally:
+        subprocess.run(["umount", "-l", top])
+        os.rmdir(top)
