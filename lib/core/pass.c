@@ -120,6 +120,22 @@ static bool has_room(const struct dt_core *core)
     return false;
 }
 
+/* Nothing is free: say so on the jobs that have no reason yet. */
+static void mark_no_room(struct dt_core *core)
+{
+    const char *code = "node-unavailable";
+
+    for (size_t i = 0; i < core->nodes.count; i++)
+        if (core->node_list[i]->state == DT_NODE_UP)
+            code = "resources";
+    for (size_t i = core->pending.count; i > 0; i--) {
+        struct dt_job *job = core->pending.items[i - 1].value;
+
+        if (!job->reason[0])
+            snprintf(job->reason, sizeof(job->reason), "%s", code);
+    }
+}
+
 /* Only jobs submitted since the last pass are new: nothing else changed. */
 static void pass_from(struct dt_core *core, size_t at, struct dt_outcome *outcome)
 {
@@ -153,7 +169,9 @@ void core_pass(struct dt_core *core, struct dt_outcome *outcome)
         first_new = 0;
     }
     core->is_full_pass_due = false;
-    if (!has_room(core))
+    if (!has_room(core)) {
+        mark_no_room(core);
         return;
+    }
     pass_from(core, first_new, outcome);
 }
