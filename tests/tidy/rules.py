@@ -171,26 +171,62 @@ def rule_options(tree):
 
 
 def rule_error_codes(tree):
-    """docs/errors.md names every error code."""
+    """docs/errors.md has the row of every error code as lib/base/err.c has it."""
     path = os.path.join(tree.top, "lib/base/err.c")
     if not os.path.exists(path):
         return
     with open(path) as file:
-        codes = re.findall(r"\[DT_\w+\]\s*=\s*\{\"([\w-]+)\"", file.read())
+        rows = re.findall(r"\[DT_\w+\]\s*=\s*\{\"([\w-]+)\",\s*(\d+),\s*(\d+),\s*\"([^\"]*)\"\}",
+                          file.read())
     doc = os.path.join(tree.top, "docs/errors.md")
     text = open(doc).read() if os.path.exists(doc) else ""
-    for code in codes:
-        if f"`{code}`" not in text:
-            yield "docs/errors.md", 1, f"code {code} is not documented", "add its row"
+    for code, status, http, help_text in rows:
+        if f"| `{code}` | {http} | {status} | {help_text} |" not in text:
+            yield ("docs/errors.md", 1, f"code {code} is not documented as lib/base/err.c has it",
+                   f"write its row: | `{code}` | {http} | {status} | {help_text} |")
+
+
+def texts(tree):
+    """(path, text) of every file that people write: sources, scripts, pages, tables."""
+    for folder, folders, names in os.walk(tree.top):
+        folders[:] = sorted(name for name in folders
+                            if name not in ("build", ".git", "dt-out", "corpus", "golden", "tidy"))
+        for name in sorted(names):
+            path = os.path.join(folder, name)
+            if os.path.islink(path) or name == ".git" or os.path.getsize(path) > 1 << 20:
+                continue
+            with open(path, encoding="utf-8", errors="replace") as file:
+                yield os.path.relpath(path, tree.top), file.read()
+
+
+def rule_finished(tree):
+    """Nothing says that it is unfinished: what is missing stands in docs/status.md."""
+    for path, text in texts(tree):
+        for found in re.finditer(r"\b(TODO|FIXME)\b", text):
+            yield (path, text.count("\n", 0, found.start()) + 1, f"{found.group(1)} in the tree",
+                   "do it, or say it in docs/status.md")
+
+
+def rule_own_paths(tree):
+    """No path of the machine somebody worked on."""
+    for path, text in texts(tree):
+        for found in re.finditer(r"(?<![\w.$}/-])/(?:work|root|Users|home/(?!ana\b))/?[\w.-]+/", text):
+            yield (path, text.count("\n", 0, found.start()) + 1, f"{found.group(0)} is one machine's",
+                   "a path relative to the tree, an option or an environment variable")
 
 
 def compile_pure(tree):
     """Plain -O1 objects of the pure rooms: {path: object}."""
     folder = os.path.join(tree.build, "tidy")
     os.makedirs(folder, exist_ok=True)
+    newest = max([os.path.getmtime(os.path.join(tree.top, source.path)) for source in tree.sources
+                  if source.is_header] + [os.path.getmtime(__file__)])
 
     def one(source):
         target = os.path.join(folder, source.path.replace("/", "__") + ".o")
+        changed = max(newest, os.path.getmtime(os.path.join(tree.top, source.path)))
+        if os.path.exists(target) and os.path.getmtime(target) > changed:
+            return source.path, target, ""
         made = subprocess.run(["cc", "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-c", "-I",
                                os.path.join(tree.top, "include"), "-o", target,
                                os.path.join(tree.top, source.path)],

@@ -97,7 +97,8 @@ TEST(instant__refuses_local_times_and_wrong_days)
 {
     static const char *const wrong[] = {"2026-12-01T08:00:00", "2026-13-01T08:00:00Z",
                                         "2025-02-29T00:00:00Z", "2026-12-01",
-                                        "2026-12-01T24:00:00Z", "2026-12-01T08:00:00Zx", "2026-12-01T08:00:00.Z"};
+                                        "2026-12-01T24:00:00Z", "2026-12-01T08:00:00Zx",
+                                        "2026-12-01T08:00:00.Z"};
     int64_t value;
 
     for (size_t i = 0; i < DT_COUNT(wrong); i++)
