@@ -12,57 +12,80 @@
 #include "dt/base/buf.h"
 #include "dt/os/file.h"
 
-struct mounts {
-    char v2[256];     /* mount point plus our own path there; "" = none */
-    char memory[400]; /* the same for the v1 memory controller */
-};
-
 /* Our own path in a hierarchy: the line "N:controllers:PATH" of /proc/self/cgroup. */
-static void own_path(const char *controller, char *path, size_t size)
+static void own_path(const char *self, const char *controller, char *path, size_t size)
 {
-    struct dt_buf text = {0};
-    char *line, *rest = NULL;
-
     snprintf(path, size, "%s", "");
-    if (dt_file_read("/proc/self/cgroup", 65536, &text, NULL) == DT_OK)
-        for (line = strtok_r(text.data, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-            char *first = strchr(line, ':'), *second = first ? strchr(first + 1, ':') : NULL;
+    for (const char *line = self; line && *line; line = strchr(line, '\n')) {
+        const char *first, *second;
+        int length;
 
-            if (!second)
-                continue;
-            *second = 0;
-            if (strcmp(first + 1, controller) == 0)
-                snprintf(path, size, "%s", strcmp(second + 1, "/") == 0 ? "" : second + 1);
-        }
-    dt_buf_release(&text);
+        line += *line == '\n';
+        first = strchr(line, ':');
+        second = first ? strchr(first + 1, ':') : NULL;
+        if (!second)
+            return;
+        length = (int)strcspn(second + 1, "\n");
+        if ((size_t)(second - first - 1) == strlen(controller) &&
+            strncmp(first + 1, controller, strlen(controller)) == 0 &&
+            !(length == 1 && second[1] == '/'))
+            snprintf(path, size, "%.*s", length, second + 1);
+    }
 }
 
-/* Fields of mountinfo: ... mount-point options ... - type source super-options */
-static void read_mounts(struct mounts *mounts)
+/* The option is one of a list with commas. */
+static bool has_option(const char *options, const char *word)
 {
-    struct dt_buf text = {0};
-    char *line, *rest = NULL, own[200];
+    size_t size = strlen(word);
 
-    *mounts = (struct mounts){0};
-    if (dt_file_read("/proc/self/mountinfo", 4 << 20, &text, NULL) != DT_OK)
-        return;
-    for (line = strtok_r(text.data, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-        char *dash = strstr(line, " - "), point[256] = "", type[32] = "", options[256] = "";
-
-        if (!dash || sscanf(line, "%*s %*s %*s %*s %255s", point) != 1 ||
-            sscanf(dash + 3, "%31s %*s %255s", type, options) < 1)
-            continue;
-        if (strcmp(type, "cgroup2") == 0 && !mounts->v2[0]) {
-            own_path("", own, sizeof(own));
-            snprintf(mounts->v2, sizeof(mounts->v2), "%s%s", point, own);
-            if (access(mounts->v2, W_OK) != 0)
-                snprintf(mounts->v2, sizeof(mounts->v2), "%s", point);
-        } else if (strcmp(type, "cgroup") == 0 && strstr(options, "memory")) {
-            own_path("memory", own, sizeof(own));
-            snprintf(mounts->memory, sizeof(mounts->memory), "%s%s", point, own);
-        }
+    for (const char *at = options; at; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (strncmp(at, word, size) == 0 && (!at[size] || at[size] == ','))
+            return true;
     }
-    dt_buf_release(&text);
+    return false;
+}
+
+/* One line of mountinfo: ... mount-point options ... - type source super-options */
+static void mount_line(const char *line, const char *self, struct cgroup_mounts *mounts)
+{
+    const char *dash = strstr(line, " - "), *end = strchr(line, '\n');
+    char point[200] = "", type[32] = "", options[256] = "", own[200];
+
+    if (!dash || (end && dash > end) || sscanf(line, "%*s %*s %*s %*s %199s", point) != 1 ||
+        sscanf(dash + 3, "%31s %*s %255s", type, options) < 1)
+        return;
+    if (strcmp(type, "cgroup2") == 0 && !mounts->top[0]) {
+        own_path(self, "", own, sizeof(own));
+        snprintf(mounts->top, sizeof(mounts->top), "%s", point);
+        snprintf(mounts->v2, sizeof(mounts->v2), "%s%s", point, own);
+    } else if (strcmp(type, "cgroup") == 0 && has_option(options, "memory")) {
+        own_path(self, "memory", own, sizeof(own));
+        snprintf(mounts->memory, sizeof(mounts->memory), "%s%s", point, own);
+    }
+}
+
+void cgroup_parse(const char *mountinfo, const char *self, struct cgroup_mounts *mounts)
+{
+    *mounts = (struct cgroup_mounts){0};
+    for (const char *line = mountinfo; line && *line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        mount_line(line, self, mounts);
+    }
+}
+
+static void read_mounts(struct cgroup_mounts *mounts)
+{
+    struct dt_buf info = {0}, self = {0};
+
+    *mounts = (struct cgroup_mounts){0};
+    if (dt_file_read("/proc/self/mountinfo", 4 << 20, &info, NULL) == DT_OK &&
+        dt_file_read("/proc/self/cgroup", 65536, &self, NULL) == DT_OK)
+        cgroup_parse(dt_buf_str(&info), dt_buf_str(&self), mounts);
+    if (mounts->v2[0] && access(mounts->v2, W_OK) != 0)
+        snprintf(mounts->v2, sizeof(mounts->v2), "%s", mounts->top);
+    dt_buf_release(&info);
+    dt_buf_release(&self);
 }
 
 static bool write_text(const char *dir, const char *name, const char *text)
@@ -83,7 +106,7 @@ static bool write_text(const char *dir, const char *name, const char *text)
 
 const char *cgroup_mode(char *sentence, size_t size)
 {
-    struct mounts mounts;
+    struct cgroup_mounts mounts;
     bool has_kill;
 
     read_mounts(&mounts);
@@ -128,7 +151,7 @@ static void switch_on(const char *top, const char *name)
 
 void cgroup_make(struct cgroup *group, const char *name, int64_t memory_bytes)
 {
-    struct mounts mounts;
+    struct cgroup_mounts mounts;
     char text[32];
 
     *group = (struct cgroup){0};
@@ -151,7 +174,7 @@ void cgroup_make(struct cgroup *group, const char *name, int64_t memory_bytes)
 
 void cgroup_find(struct cgroup *group, const char *name)
 {
-    struct mounts mounts;
+    struct cgroup_mounts mounts;
 
     read_mounts(&mounts);
     *group = (struct cgroup){0};

@@ -12,6 +12,16 @@ struct cgroup {
     char memory[400]; /* v1 memory directory, "" = none */
 };
 
+/* Where this process may make groups; "" = no such hierarchy. */
+struct cgroup_mounts {
+    char top[200];    /* mount point of cgroup2 */
+    char v2[400];     /* the same plus our own path there */
+    char memory[400]; /* mount point plus own path of the v1 memory controller */
+};
+
+/* Read them from the texts of /proc/self/mountinfo and /proc/self/cgroup. */
+void cgroup_parse(const char *mountinfo, const char *self, struct cgroup_mounts *mounts);
+
 /* How this machine can track: "v2", "hybrid", "v1" or "none", with a sentence about it. */
 const char *cgroup_mode(char *sentence, size_t size);
 /* Make the group `name` ("cluster/node/j-000001-g1"); memory_bytes 0 = no limit. Cannot fail: what

@@ -20,10 +20,21 @@ struct nvml {
     nvml_result (*uuid)(nvml_device device, char *text, unsigned size);
     nvml_result (*name)(nvml_device device, char *text, unsigned size);
     nvml_result (*memory)(nvml_device device, void *memory);
+    nvml_result (*fabric)(nvml_device device, void *info);
 };
 
 struct nvml_memory {
     unsigned long long total, free, used;
+};
+
+#define FABRIC_COMPLETED 3
+
+/* nvmlGpuFabricInfo_t: GPUs with the same cluster and clique reach each other over NVLink. */
+struct nvml_fabric {
+    unsigned char cluster[16];
+    nvml_result status;
+    unsigned clique;
+    unsigned char state;
 };
 
 /* A symbol by its versioned name first, then by its old one. */
@@ -47,6 +58,7 @@ static bool nvml_open(struct nvml *nvml)
     *(void **)&nvml->uuid = symbol(nvml, "nvmlDeviceGetUUID", NULL);
     *(void **)&nvml->name = symbol(nvml, "nvmlDeviceGetName", NULL);
     *(void **)&nvml->memory = symbol(nvml, "nvmlDeviceGetMemoryInfo", NULL);
+    *(void **)&nvml->fabric = symbol(nvml, "nvmlDeviceGetGpuFabricInfo", NULL);
     if (nvml->init && nvml->count && nvml->handle && nvml->uuid && nvml->name &&
         nvml->init() == 0)
         return true;
@@ -67,6 +79,23 @@ static void type_of_name(const char *name, char *type, size_t size)
     type[used] = 0;
 }
 
+/* The NVLink domain: a rack's fabric where the driver tells of one, else this node. */
+static void domain_of(const struct nvml *nvml, nvml_device handle, const char *node,
+                      struct dt_device *device)
+{
+    static const unsigned char none[16];
+    struct nvml_fabric fabric = {0};
+    char text[33];
+
+    snprintf(device->domain, sizeof(device->domain), "%s", node);
+    if (!nvml->fabric || nvml->fabric(handle, &fabric) != 0 || fabric.state != FABRIC_COMPLETED ||
+        fabric.status != 0 || memcmp(fabric.cluster, none, sizeof(none)) == 0)
+        return;
+    for (size_t i = 0; i < sizeof(fabric.cluster); i++)
+        snprintf(text + 2 * i, 3, "%02x", fabric.cluster[i]);
+    snprintf(device->domain, sizeof(device->domain), "%s.%u", text, fabric.clique);
+}
+
 static void add_gpu(const struct nvml *nvml, struct dt_inventory *inventory, const char *node,
                     unsigned index)
 {
@@ -84,7 +113,7 @@ static void add_gpu(const struct nvml *nvml, struct dt_inventory *inventory, con
         type_of_name(name, device.type, sizeof(device.type));
     if (nvml->memory && nvml->memory(handle, &memory) == 0)
         device.memory_bytes = (int64_t)memory.total;
-    snprintf(device.domain, sizeof(device.domain), "%s", node);
+    domain_of(nvml, handle, node, &device);
     inventory->devices = dt_realloc(inventory->devices, inventory->devices_count + 1,
                                     sizeof(*inventory->devices));
     inventory->devices[inventory->devices_count++] = device;

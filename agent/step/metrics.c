@@ -35,6 +35,13 @@ static bool is_decimal(const char *text)
     return strlen(text) < 31 && strspn(text, "0123456789+-.eEnaif") == strlen(text);
 }
 
+/* A time that no step can have is not noted (and would not fit). */
+static void note_time(struct dt_progress *progress, double time_ms)
+{
+    if (time_ms >= 0 && time_ms < 1e12)
+        progress->step_us = (int64_t)(time_ms * 1000);
+}
+
 static bool step_line(struct dt_progress *progress, const char *at, const char *end)
 {
     char word[64], value[64];
@@ -49,7 +56,7 @@ static bool step_line(struct dt_progress *progress, const char *at, const char *
         else if (strcmp(word, "tokens") == 0 && dt_parse_int(value, 0, INT64_MAX, &number))
             progress->tokens = number;
         else if (strcmp(word, "time_ms") == 0 && is_decimal(value))
-            progress->step_us = (int64_t)(strtod(value, NULL) * 1000);
+            note_time(progress, strtod(value, NULL));
     }
     return true;
 }
