@@ -20,18 +20,18 @@
 
 static const struct dt_opt opts[] = {
     {.name = "bench", .type = DT_OPT_STR, .arg = "PRESET", .unit = "",
-     .help = "Measure this model on random tokens and print one line of JSON."},
-    {.name = "steps", .type = DT_OPT_INT, .arg = "N", .unit = "steps", .initial = "10",
-     .least = 1, .most = 1000000, .help = "With --bench: measured steps."},
-    {.name = "seq", .type = DT_OPT_INT, .arg = "N", .unit = "tokens", .initial = "256",
-     .least = 2, .most = 1 << 20, .help = "With --bench: tokens of a sequence."},
-    {.name = "batch", .type = DT_OPT_INT, .arg = "N", .unit = "sequences", .initial = "4",
-     .least = 1, .most = 1 << 16, .help = "With --bench: sequences of a rank and step."},
-    {.name = "threads", .type = DT_OPT_INT, .arg = "N", .unit = "threads", .least = 1,
-     .most = 256, .help = "Threads of this rank (default: OMP_NUM_THREADS, else 1)."},
+     .help = "measure this model on random tokens and print one line of JSON"},
+    {.name = "steps", .type = DT_OPT_INT, .arg = "N", .unit = "", .initial = "10",
+     .least = 1, .most = 1000000, .help = "with --bench: measured steps"},
+    {.name = "seq", .type = DT_OPT_INT, .arg = "N", .unit = "", .initial = "256",
+     .least = 2, .most = 1 << 20, .help = "with --bench: tokens of a sequence"},
+    {.name = "batch", .type = DT_OPT_INT, .arg = "N", .unit = "", .initial = "4",
+     .least = 1, .most = 1 << 16, .help = "with --bench: sequences of a rank and step"},
+    {.name = "threads", .type = DT_OPT_INT, .arg = "N", .unit = "", .least = 1,
+     .most = 256, .help = "threads of this rank; OMP_NUM_THREADS unless given, else 1"},
     {.name = "help", .letter = 'h', .type = DT_OPT_FLAG, .unit = "",
-     .help = "Print this text and exit."},
-    {.name = "version", .type = DT_OPT_FLAG, .unit = "", .help = "Print the version and exit."},
+     .help = "show this help"},
+    {.name = "version", .type = DT_OPT_FLAG, .unit = "", .help = "show the version"},
 };
 
 static const struct dt_cmd command = {
@@ -46,7 +46,7 @@ static const struct dt_cmd command = {
               "Exit status: 0 finished; 2 usage; 3 configuration; 20 data; 21 no usable "
               "checkpoint; 22 does not fit in memory; 23 non-finite values beyond the limit; 24 a "
               "peer or the network was lost; 25 device error; 75 asked to stop, saved.",
-    .examples = "dttrain job.json\ndttrain --bench bench-6m --threads 2",
+    .examples = "  dttrain job.json\n  dttrain --bench bench-6m --threads 2\n",
     .opts = opts,
     .opts_count = DT_COUNT(opts),
 };

@@ -139,11 +139,11 @@ static void check_killed(int ranks)
 
     place_open(&place);
     place.ranks = ranks;
-    place.config.steps = 40;
-    place.config.lr.horizon = 40 * 4;
+    place.config.steps = 30;
+    place.config.lr.horizon = 30 * 4;
     CHECK_INT(run(&place, "calm"), 0);
-    for (long i = 0; i < 40; i++) {
-        status = run_for(&place, "hit", 20000 + 30000 * i);
+    for (long i = 0; i < 10; i++) {
+        status = run_for(&place, "hit", 30000 + 50000 * i);
         if (status == 0)
             break;
         CHECK_INT(status, -SIGKILL);
