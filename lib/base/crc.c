@@ -1,13 +1,17 @@
-/* CRC-32C by eight tables (or the processor's instruction), SHA-256 by the book. */
+/* CRC-32C and SHA-256: by the processor's instructions where it has them, else by tables. */
 #include "dt/base/crc.h"
 
 #include <stdio.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
 
 static uint32_t crc_table[8][256];
 
-/* The tables depend on nothing, so a second thread filling them writes the same values. */
-static void crc_tables_fill(void)
+/* Before main, so that no thread can see half-filled tables. */
+__attribute__((constructor)) static void crc_tables_fill(void)
 {
     for (uint32_t i = 0; i < 256; i++) {
         uint32_t crc = i;
@@ -24,8 +28,6 @@ static void crc_tables_fill(void)
 
 static uint32_t crc_by_tables(uint32_t crc, const unsigned char *at, size_t size)
 {
-    if (!crc_table[7][255])
-        crc_tables_fill();
     for (; size >= 8; at += 8, size -= 8) {
         uint32_t low = crc ^ ((uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
                               (uint32_t)at[3] << 24);
@@ -83,33 +85,94 @@ static uint32_t turn_right(uint32_t word, int bits)
     return word >> bits | word << (32 - bits);
 }
 
-static void sha_block(uint32_t state[8], const unsigned char *block)
+static void sha_by_rounds(uint32_t state[8], const unsigned char *at, size_t blocks)
 {
-    uint32_t w[64], s[8];
+    for (; blocks; blocks--, at += 64) {
+        uint32_t w[64], s[8];
 
-    for (int i = 0; i < 16; i++)
-        w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
-               (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
-    for (int i = 16; i < 64; i++) {
-        uint32_t a = w[i - 15], b = w[i - 2];
+        for (int i = 0; i < 16; i++)
+            w[i] = (uint32_t)at[4 * i] << 24 | (uint32_t)at[4 * i + 1] << 16 |
+                   (uint32_t)at[4 * i + 2] << 8 | at[4 * i + 3];
+        for (int i = 16; i < 64; i++) {
+            uint32_t a = w[i - 15], b = w[i - 2];
 
-        w[i] = w[i - 16] + (turn_right(a, 7) ^ turn_right(a, 18) ^ a >> 3) + w[i - 7] +
-               (turn_right(b, 17) ^ turn_right(b, 19) ^ b >> 10);
+            w[i] = w[i - 16] + (turn_right(a, 7) ^ turn_right(a, 18) ^ a >> 3) + w[i - 7] +
+                   (turn_right(b, 17) ^ turn_right(b, 19) ^ b >> 10);
+        }
+        memcpy(s, state, sizeof(s));
+        for (int i = 0; i < 64; i++) {
+            uint32_t e = s[4], a = s[0];
+            uint32_t one = s[7] + (turn_right(e, 6) ^ turn_right(e, 11) ^ turn_right(e, 25)) +
+                           ((e & s[5]) ^ (~e & s[6])) + sha_round[i] + w[i];
+            uint32_t two = (turn_right(a, 2) ^ turn_right(a, 13) ^ turn_right(a, 22)) +
+                           ((a & s[1]) ^ (a & s[2]) ^ (s[1] & s[2]));
+
+            s[7] = s[6], s[6] = s[5], s[5] = e, s[4] = s[3] + one;
+            s[3] = s[2], s[2] = s[1], s[1] = a, s[0] = one + two;
+        }
+        for (int i = 0; i < 8; i++)
+            state[i] += s[i];
     }
-    memcpy(s, state, sizeof(s));
-    for (int i = 0; i < 64; i++) {
-        uint32_t e = s[4], a = s[0];
-        uint32_t one = s[7] + (turn_right(e, 6) ^ turn_right(e, 11) ^ turn_right(e, 25)) +
-                       ((e & s[5]) ^ (~e & s[6])) + sha_round[i] + w[i];
-        uint32_t two = (turn_right(a, 2) ^ turn_right(a, 13) ^ turn_right(a, 22)) +
-                       ((a & s[1]) ^ (a & s[2]) ^ (s[1] & s[2]));
+}
 
-        memmove(s + 1, s, 7 * sizeof(s[0]));
-        s[4] += one;
-        s[0] = one + two;
+#if defined(__x86_64__)
+static bool has_sha_instructions;
+
+/* __builtin_cpu_supports knows no "sha" in gcc 12 and clang 14. */
+__attribute__((constructor)) static void sha_instructions_find(void)
+{
+    unsigned a = 0, b = 0, c = 0, d = 0;
+
+    has_sha_instructions = __builtin_cpu_supports("sse4.1") &&
+                           __get_cpuid_count(7, 0, &a, &b, &c, &d) && b >> 29 & 1;
+}
+
+/* The instructions want the state as the words ABEF and CDGH, highest first. */
+__attribute__((target("sha,sse4.1"))) static void
+sha_by_instructions(uint32_t state[8], const unsigned char *at, size_t blocks)
+{
+    const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+    __m128i cdab = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(state + 0)), 0xb1);
+    __m128i efgh = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(state + 4)), 0x1b);
+    __m128i abef = _mm_alignr_epi8(cdab, efgh, 8);
+    __m128i cdgh = _mm_blend_epi16(efgh, cdab, 0xf0);
+    __m128i feba, dchg;
+
+    for (; blocks; blocks--, at += 64) {
+        __m128i abef_before = abef, cdgh_before = cdgh, w[4];
+
+        for (int i = 0; i < 4; i++)
+            w[i] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(at + 16 * i)), swap);
+        for (int i = 0; i < 64; i += 4) {
+            __m128i k = _mm_loadu_si128((const __m128i *)(sha_round + i)), next;
+
+            k = _mm_add_epi32(k, w[0]);
+            cdgh = _mm_sha256rnds2_epu32(cdgh, abef, k);
+            abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(k, 0x0e));
+            next = _mm_add_epi32(_mm_sha256msg1_epu32(w[0], w[1]),
+                                 _mm_alignr_epi8(w[3], w[2], 4));
+            next = _mm_sha256msg2_epu32(next, w[3]);
+            w[0] = w[1], w[1] = w[2], w[2] = w[3], w[3] = next;
+        }
+        abef = _mm_add_epi32(abef, abef_before);
+        cdgh = _mm_add_epi32(cdgh, cdgh_before);
     }
-    for (int i = 0; i < 8; i++)
-        state[i] += s[i];
+    feba = _mm_shuffle_epi32(abef, 0x1b);
+    dchg = _mm_shuffle_epi32(cdgh, 0xb1);
+    _mm_storeu_si128((__m128i *)(state + 0), _mm_blend_epi16(feba, dchg, 0xf0));
+    _mm_storeu_si128((__m128i *)(state + 4), _mm_alignr_epi8(dchg, feba, 8));
+}
+#endif
+
+static void sha_blocks(uint32_t state[8], const unsigned char *at, size_t blocks)
+{
+#if defined(__x86_64__)
+    if (has_sha_instructions) {
+        sha_by_instructions(state, at, blocks);
+        return;
+    }
+#endif
+    sha_by_rounds(state, at, blocks);
 }
 
 void dt_sha256_init(struct dt_sha256 *sha)
@@ -129,13 +192,16 @@ void dt_sha256_add(struct dt_sha256 *sha, const void *bytes, size_t size)
     sha->size += size;
     if (held && held + size >= 64) {
         memcpy(sha->block + held, at, 64 - held);
-        sha_block(sha->state, sha->block);
+        sha_blocks(sha->state, sha->block, 1);
         at += 64 - held;
         size -= 64 - held;
         held = 0;
     }
-    for (; !held && size >= 64; at += 64, size -= 64)
-        sha_block(sha->state, at);
+    if (!held) {
+        sha_blocks(sha->state, at, size / 64);
+        at += size / 64 * 64;
+        size %= 64;
+    }
     if (size)
         memcpy(sha->block + held, at, size);
 }
