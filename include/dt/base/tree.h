@@ -33,7 +33,7 @@ struct dt_tree {
     bool is_quoted;       /* YAML: a quoted scalar (always STR) */
     bool bool_value;      /* BOOL */
     int64_t int_value;    /* INT */
-    char *text;           /* STR, FLOAT, INT: the text as written, owned, NUL-terminated */
+    char *text;           /* STR, FLOAT; INT from YAML (else NULL): as written, owned, with NUL */
     size_t text_size;     /* bytes of text (a STR from JSON never holds NUL) */
     char *key;            /* name inside a MAP, owned; else NULL */
     struct dt_place_in_file key_at;

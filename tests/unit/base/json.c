@@ -27,9 +27,47 @@ TEST(json__round_trips_every_kind)
 {
     CHECK_TEXT(again("{\"a\":[1,-2,true,false,null],\"b\":{\"c\":\"d\"}}"),
                "{\"a\":[1,-2,true,false,null],\"b\":{\"c\":\"d\"}}");
-    CHECK_TEXT(again("[0.1, 1e-8, 1.0, 1e3]"), "[0.1,1e-08,1.0,1e+03]");
     CHECK_TEXT(again("\"q\\\"b\\\\n\\n\\u00e9\\u001b\""), "\"q\\\"b\\\\n\\n\xc3\xa9\\u001b\"");
     CHECK_TEXT(again("9223372036854775807"), "9223372036854775807");
+}
+
+TEST(json__prints_reals_short_and_as_people_write_them)
+{
+    CHECK_TEXT(again("[0.1, 1e-8, 1.0, 1e3, -0.0]"), "[0.1,1e-08,1.0,1000.0,-0.0]");
+    CHECK_TEXT(again("[0.30000000000000004, 123456.789, 1e22]"),
+               "[0.30000000000000004,123456.789,1e+22]");
+    CHECK_TEXT(again("[1.7976931348623157e308, 5e-324]"), "[1.7976931348623157e+308,5e-324]");
+    CHECK_TEXT(again("999999999999999.0"), "999999999999999.0");
+    CHECK_TEXT(again("1e400"), "refused");
+}
+
+TEST(json__says_where)
+{
+    struct dt_tree *tree = NULL;
+    struct dt_err err = {0};
+
+    CHECK_INT(dt_json_parse("[1,\n \"\xc3\xa9\" [[[[2]]]]]", 19, &small, &tree, &err), DT_INVALID);
+    CHECK_TEXT(err.text, "JSON: line 2, column 9: nested too deep");
+    CHECK_INT(dt_json_parse("[1,\n,]", 7, &small, &tree, &err), DT_INVALID);
+    CHECK_INT(dt_json_parse("[1,2,3,4,5,6,7,8,9,10,11]", 25, &small, &tree, &err), DT_INVALID);
+    CHECK_TEXT(err.text, "JSON: line 1, column 22: too many values");
+    CHECK(!tree);
+}
+
+TEST(json__takes_only_whole_texts_without_nul)
+{
+    struct dt_tree *tree = NULL;
+
+    CHECK_INT(dt_json_parse("1", 2, &small, &tree, NULL), DT_INVALID); /* its NUL too */
+    CHECK_INT(dt_json_parse("1\0x", 3, &small, &tree, NULL), DT_INVALID);
+    CHECK_INT(dt_json_parse("\"a\0b\"", 5, &small, &tree, NULL), DT_INVALID);
+    CHECK_INT(dt_json_parse("{\"\\u0000\":1}", 12, &small, &tree, NULL), DT_INVALID);
+    CHECK_INT(dt_json_parse(NULL, 0, &small, &tree, NULL), DT_INVALID);
+    CHECK_INT(dt_json_parse("\"abc", 4, &small, &tree, NULL), DT_INVALID);
+    CHECK_INT(dt_json_parse("\"abc\\", 5, &small, &tree, NULL), DT_INVALID);
+    CHECK_INT(dt_json_parse("truex", 4, &small, &tree, NULL), DT_OK);
+    CHECK_INT(tree->kind, DT_TREE_BOOL);
+    dt_tree_free(tree);
 }
 
 TEST(json__refuses_what_is_not_strict)
@@ -42,6 +80,20 @@ TEST(json__refuses_what_is_not_strict)
     CHECK_TEXT(again("\"\xff\""), "refused");
     CHECK_TEXT(again(""), "refused");
     CHECK_TEXT(again("nan"), "refused");
+    CHECK_TEXT(again("01"), "refused");
+    CHECK_TEXT(again("+1"), "refused");
+    CHECK_TEXT(again(".5"), "refused");
+    CHECK_TEXT(again("5."), "refused");
+    CHECK_TEXT(again("-9223372036854775809"), "refused");
+    CHECK_TEXT(again("-9223372036854775808"), "-9223372036854775808");
+    CHECK_TEXT(again("'a'"), "refused");
+    CHECK_TEXT(again("[1] // why"), "refused");
+    CHECK_TEXT(again("\xef\xbb\xbf" "1"), "refused");
+    CHECK_TEXT(again("\"\\ud800\""), "refused");
+    CHECK_TEXT(again("\"\xed\xa0\x80\""), "refused");
+    CHECK_TEXT(again("\"\xc0\x80\""), "refused");
+    CHECK_TEXT(again("\"\n\""), "refused");
+    CHECK_TEXT(again("]]]]]]]]]]"), "refused");
 }
 
 TEST(json__keeps_its_limits)
