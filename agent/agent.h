@@ -17,6 +17,7 @@ struct gangs_out {
     void (*report)(struct session *session, const struct dt_gang_report *report);
     void (*send)(struct session *session, const struct dt_tree *body, const void *blob,
                  size_t size);
+    void (*beat)(struct steps *steps, bool is_connected, bool is_new);
     /* the job's step process, or an idle one that becomes the job's; NULL: one must start first */
     struct step_link *(*claim)(struct steps *steps, uint64_t job);
 };
@@ -92,8 +93,8 @@ DT_MUST_USE enum dt_code steps_open(struct agent *agent, struct dt_err *err);
 void steps_close(struct steps *steps);
 /* The job's step process, or an idle one that becomes the job's; NULL when one must start first. */
 struct step_link *steps_claim(struct steps *steps, uint64_t job);
-/* Tell every step process whether the controller is heard. */
-void steps_beat(struct steps *steps, bool is_connected);
+/* Tell every step process whether the controller is heard, and that this connection is new. */
+void steps_beat(struct steps *steps, bool is_connected, bool is_new);
 
 /* session.c: the controller */
 DT_MUST_USE enum dt_code session_open(struct agent *agent, struct dt_err *err);

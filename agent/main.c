@@ -86,7 +86,7 @@ static void on_step_beat(void *owner)
     struct agent *agent = owner;
 
     dt_timer_set(step_beat, 1000);
-    steps_beat(agent->steps, session_is_connected(agent->session));
+    steps_beat(agent->steps, session_is_connected(agent->session), false);
 }
 
 static enum dt_code read_cluster(struct agent *agent, struct dt_err *err)
@@ -161,7 +161,7 @@ static int run_agent(const struct dt_args *args)
     if (fill(&agent, args, &err))
         return fail(&err);
     agent.loop = dt_loop_make();
-    agent.out = (struct gangs_out){session_report, session_send, steps_claim};
+    agent.out = (struct gangs_out){session_report, session_send, steps_beat, steps_claim};
     if (open_all(&agent, &lock, &err))
         return fail(&err);
     dt_loop_on_signal(agent.loop, SIGTERM, on_stop, &agent);

@@ -142,6 +142,7 @@ static void on_welcome(struct session *session, const struct dt_tree *body)
     }
     epoch_note(session, epoch);
     session->is_welcome = true;
+    session->agent->out.beat(session->agent->steps, true, true);
     session->wait_ms = REDIAL_MS_LEAST;
     session->beat_ms = dt_tree_int(body, "beat_ms", 1000);
     dt_timer_set(session->beat, session->beat_ms);

@@ -85,11 +85,12 @@ struct step_link *steps_claim(struct steps *steps, uint64_t job)
     return link;
 }
 
-void steps_beat(struct steps *steps, bool is_connected)
+void steps_beat(struct steps *steps, bool is_connected, bool is_new)
 {
     struct dt_tree *message = dt_msg_make("step_beat");
 
     dt_tree_put_bool(message, "is_connected", is_connected);
+    dt_tree_put_bool(message, "is_new", is_new);
     for (size_t i = 0; i < steps->links.count; i++)
         dt_conn_send(((struct step_link *)steps->links.items[i].value)->conn, message, NULL, 0);
     dt_tree_free(message);

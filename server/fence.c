@@ -51,13 +51,6 @@ static void remove_at(struct fences *fences, size_t at)
     fences->items[at] = fences->items[--fences->count];
 }
 
-void fences_drop(struct fences *fences, uint64_t job, uint64_t gen_below)
-{
-    for (size_t i = fences->count; i > 0; i--)
-        if (fences->items[i - 1]->job == job && fences->items[i - 1]->gen < gen_below)
-            remove_at(fences, i - 1);
-}
-
 static size_t find(const struct fences *fences, uint64_t job, uint64_t gen, int64_t no)
 {
     size_t at = 0;
@@ -83,40 +76,76 @@ static struct fence *make(struct fences *fences, uint64_t job, uint64_t gen, int
     return fence;
 }
 
-bool fences_add(struct fences *fences, const struct dt_frame *frame, struct dt_buf *joined,
-                struct dt_err *err)
+/* Fences of generations that are over, and those that every node has left behind. */
+static void sweep(struct fences *fences, const struct dt_core *core)
+{
+    for (size_t i = fences->count; i > 0; i--) {
+        const struct fence *fence = fences->items[i - 1];
+        const struct dt_job *job = dt_core_job(core, fence->job);
+
+        if (!job || dt_job_is_terminal(job->state) || job->gen != fence->gen)
+            remove_at(fences, i - 1);
+    }
+}
+
+/* A node came to the next fence only after it had this one. */
+static void drop_passed(struct fences *fences, const struct fence *now)
+{
+    for (size_t i = fences->count; i > 0; i--) {
+        const struct fence *fence = fences->items[i - 1];
+
+        if (fence->job == now->job && fence->gen == now->gen && fence->no < now->no)
+            remove_at(fences, i - 1);
+    }
+}
+
+/* The node's data, whole or the next part; told again after a reconnect it is not taken twice. */
+static void take(struct fence *fence, const struct dt_frame *frame, int64_t from)
+{
+    int64_t part = dt_tree_int(frame->body, "part", 0);
+
+    if (fence->has_given[from])
+        return;
+    if (part == 0)
+        dt_buf_clear(&fence->parts[from]);
+    dt_buf_add(&fence->parts[from], frame->blob ? frame->blob : "", frame->blob_size);
+    if (part + 1 < dt_tree_int(frame->body, "parts", 1))
+        return;
+    dt_buf_add(&fence->joined, dt_buf_str(&fence->parts[from]), fence->parts[from].size);
+    dt_buf_release(&fence->parts[from]);
+    fence->has_given[from] = true;
+    fence->given++;
+}
+
+const struct dt_buf *fences_add(struct fences *fences, const struct dt_core *core,
+                                const struct dt_frame *frame, struct dt_err *err)
 {
     const struct dt_tree *header = frame->body;
     uint64_t job = (uint64_t)dt_tree_int(header, "job", 0), gen = dt_tree_u64(header, "gen", 0);
     int64_t no = dt_tree_int(header, "no", 0), from = dt_tree_int(header, "node_rank", 0);
-    int64_t part = dt_tree_int(header, "part", 0), parts = dt_tree_int(header, "parts", 1);
     int nodes = (int)dt_tree_int(header, "nodes", 1);
-    size_t at;
+    size_t at = find(fences, job, gen, no);
     struct fence *fence;
 
-    fences_drop(fences, job, gen);
-    at = find(fences, job, gen, no);
-    if (at == fences->count && fences->count == FENCES_MAX) {
+    if (at == fences->count) {
+        sweep(fences, core);
+        at = fences->count;
+    }
+    if (at == FENCES_MAX) {
         dt_fail(err, DT_BUSY, "too many fences at once");
-        return false;
+        return NULL;
     }
     fence = at < fences->count ? fences->items[at] : make(fences, job, gen, no, nodes);
-    if (from >= fence->nodes || fence->nodes != nodes || fence->has_given[from] ||
+    if (from >= fence->nodes || fence->nodes != nodes ||
         fence->joined.size + fence->parts[from].size + frame->blob_size > FENCE_BYTES_MAX) {
         dt_fail(err, DT_INVALID, "fence %lld of job %llu: not expected from node rank %lld",
                 (long long)no, (unsigned long long)job, (long long)from);
-        return false;
+        return NULL;
     }
-    dt_buf_add(&fence->parts[from], frame->blob ? frame->blob : "", frame->blob_size);
-    if (part + 1 < parts)
-        return false;
-    dt_buf_add(&fence->joined, dt_buf_str(&fence->parts[from]), fence->parts[from].size);
-    dt_buf_release(&fence->parts[from]);
-    fence->has_given[from] = true;
-    if (++fence->given < fence->nodes)
-        return false;
-    *joined = fence->joined;
-    fence->joined = (struct dt_buf){0};
-    remove_at(fences, find(fences, job, gen, no));
-    return true;
+    take(fence, frame, from);
+    if (fence->given < fence->nodes ||
+        dt_tree_int(header, "part", 0) + 1 < dt_tree_int(header, "parts", 1))
+        return NULL;
+    drop_passed(fences, fence);
+    return &fence->joined;
 }

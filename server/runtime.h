@@ -113,11 +113,10 @@ void sessions_log_forget(struct sessions *sessions, uint64_t id);
 /* fence.c: PMIx fences through the star */
 struct fences *fences_make(void);
 void fences_free(struct fences *fences);
-/* Node rank `from` of `nodes` gave data (blob, copied). When all gave: joined receives all. */
-bool fences_add(struct fences *fences, const struct dt_frame *frame, struct dt_buf *joined,
-                struct dt_err *err);
-/* Nothing of older generations of the job is awaited any more. */
-void fences_drop(struct fences *fences, uint64_t job, uint64_t gen_below);
+/* A node gave data (blob, copied); again after a reconnect is fine. When all gave: what all gave,
+ * borrowed until the next call; else NULL. Fences of generations that are over go. */
+const struct dt_buf *fences_add(struct fences *fences, const struct dt_core *core,
+                                const struct dt_frame *frame, struct dt_err *err);
 
 /* http.c */
 struct route;

@@ -245,7 +245,7 @@ static void on_fence(struct session *session, const struct dt_frame *frame)
     uint64_t id = (uint64_t)dt_tree_int(frame->body, "job", 0);
     const struct dt_job *job = dt_core_job(all->runtime->core, id);
     int64_t rank = dt_tree_int(frame->body, "node_rank", 0);
-    struct dt_buf joined = {0};
+    const struct dt_buf *joined;
     struct dt_err err = {0};
 
     if (!job || job->gen != dt_tree_u64(frame->body, "gen", 0) ||
@@ -253,11 +253,11 @@ static void on_fence(struct session *session, const struct dt_frame *frame)
         dt_tree_int(frame->body, "nodes", 0) != (int64_t)job->members_count ||
         strcmp(job->members[rank].node, session->node) != 0)
         return; /* of an old generation */
-    if (fences_add(all->fences, frame, &joined, &err))
-        fence_out(all, frame->body, &joined);
+    joined = fences_add(all->fences, all->runtime->core, frame, &err);
+    if (joined)
+        fence_out(all, frame->body, joined);
     else if (err.code)
         dt_log(DT_LOG_WARN, "fence refused", "why", err.text, "node", session->node, NULL);
-    dt_buf_release(&joined);
 }
 
 static struct tail *tail_find(struct sessions *all, uint64_t job, uint64_t gen, int rank)

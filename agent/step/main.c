@@ -249,6 +249,8 @@ static void on_frame(void *owner, struct dt_conn *conn, struct dt_frame *frame)
     if (strcmp(type, "step_beat") == 0) {
         if (dt_tree_bool(frame->body, "is_connected", false))
             step->acknowledged_ms = dt_clock_ms();
+        if (dt_tree_bool(frame->body, "is_new", false))
+            pmix_fences_again(step->pmix);
     } else if (strcmp(type, "step_prepare") == 0) {
         on_prepare(step, frame->body);
     } else if (strcmp(type, "step_forget") == 0) {
@@ -284,6 +286,7 @@ static void on_open(void *owner, struct dt_conn *conn)
 
     step->agent = conn;
     tell_hello(step);
+    pmix_fences_again(step->pmix);
 }
 
 static const struct dt_conn_calls agent_calls = {.on_open = on_open, .on_frame = on_frame,

@@ -41,6 +41,7 @@ struct pmix {
     struct upcall *fences;       /* waiting for fence_all, oldest first */
     int64_t fence_next;          /* number of the next fence of this generation */
     int64_t fence_answered;
+    struct dt_buf given; /* our data of the fence answered last: another node may still need it */
 };
 
 /* libpmix calls back without an owner: there is one server a process. */
@@ -161,13 +162,20 @@ static void fence_answer(struct upcall *up, pmix_status_t status, const void *da
     dt_free(up);
 }
 
+static void fence_tell(struct step *step, int64_t no, const void *data, size_t size)
+{
+    struct dt_tree *message = step_message(step, "step_fence");
+
+    dt_tree_put_int(message, "no", no);
+    step_tell(step, message, data, size);
+}
+
 /* A fence of all local ranks: to the others, or answered here when there are none. */
 static void fence_begin(struct pmix *pmix, struct upcall *up)
 {
     struct step *step = pmix->step;
     const struct dt_tree *nodes = dt_tree_get(step->bundle, "nodes");
     struct upcall **at = &pmix->fences;
-    struct dt_tree *message;
 
     if (strcmp(up->nspace, pmix->nspace) != 0) {
         fence_answer(up, PMIX_ERR_INVALID_NAMESPACE, "", 0);
@@ -181,9 +189,19 @@ static void fence_begin(struct pmix *pmix, struct upcall *up)
     while (*at)
         at = &(*at)->next;
     *at = up;
-    message = step_message(step, "step_fence");
-    dt_tree_put_int(message, "no", pmix->fence_next++);
-    step_tell(step, message, up->data, up->size);
+    fence_tell(step, pmix->fence_next++, up->data, up->size);
+}
+
+void pmix_fences_again(struct pmix *pmix)
+{
+    int64_t no = pmix->fence_answered;
+
+    if (!pmix->nspace[0])
+        return;
+    if (no > 0)
+        fence_tell(pmix->step, no - 1, dt_buf_str(&pmix->given), pmix->given.size);
+    for (const struct upcall *up = pmix->fences; up; up = up->next)
+        fence_tell(pmix->step, no++, up->data, up->size);
 }
 
 void pmix_fence_all(struct pmix *pmix, uint64_t gen, int64_t no, const void *data, size_t size)
@@ -194,6 +212,8 @@ void pmix_fence_all(struct pmix *pmix, uint64_t gen, int64_t no, const void *dat
         return; /* of an older generation, or twice */
     pmix->fences = up->next;
     pmix->fence_answered++;
+    dt_buf_clear(&pmix->given);
+    dt_buf_add(&pmix->given, up->data ? up->data : "", up->size);
     fence_answer(up, PMIX_SUCCESS, data, size);
 }
 
@@ -350,6 +370,7 @@ enum dt_code pmix_generation(struct pmix *pmix, struct dt_err *err)
              dt_tree_str(step->bundle, "cluster", "none"), (unsigned long long)step->job,
              (unsigned long long)step->gen);
     pmix->fence_next = pmix->fence_answered = 0;
+    dt_buf_release(&pmix->given);
     node_texts(dt_tree_get(step->bundle, "nodes"), &names, &ranks);
     status = PMIx_generate_regex(dt_buf_str(&names), &node_map);
     if (is_done(status))

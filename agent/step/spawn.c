@@ -447,11 +447,13 @@ enum dt_code spawn_all(struct step *step, struct dt_err *err)
 
 /* ---- ending ---- */
 
+/* To the rank's whole session: a shell waits for the program it runs and would keep the signal to
+ * itself. A rank not yet waited for keeps its number, so the group can be no other's. */
 void spawn_signal(struct step *step, int signal_number)
 {
     for (int i = 0; i < step->ranks_count; i++)
-        if (step->ranks[i].pidfd >= 0)
-            syscall(SYS_pidfd_send_signal, step->ranks[i].pidfd, signal_number, NULL, 0);
+        if (step->ranks[i].pid > 0)
+            kill(-step->ranks[i].pid, signal_number);
 }
 
 /* Children of this process: ranks, and whatever they left (we are their subreaper). */

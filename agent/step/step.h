@@ -111,6 +111,8 @@ DT_MUST_USE enum dt_code pmix_rank_env(struct pmix *pmix, int rank, struct dt_te
 const char *pmix_shared_btl(void);
 /* The joined data of fence `no`. */
 void pmix_fence_all(struct pmix *pmix, uint64_t gen, int64_t no, const void *data, size_t size);
+/* Tell open fences again: agent or controller was replaced and may not have them. */
+void pmix_fences_again(struct pmix *pmix);
 /* The generation is over. */
 void pmix_generation_end(struct pmix *pmix);
 /* Remove the server's directory; the process exits after it. */

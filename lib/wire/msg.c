@@ -84,7 +84,8 @@ static const struct row rows[] = {
     {"step_stop", DT_FROM_AGENT_STEP, {JOB, GEN, {"grace_ms", F_NUM, true, 0, 86400000}}},
     {"step_fence_all", DT_FROM_AGENT_STEP, {JOB, GEN, {"no", F_NUM, true, 0, 1000000}}},
     {"step_forget", DT_FROM_AGENT_STEP, {JOB, GEN, {"is_final", F_BOOL, true, 0, 0}}},
-    {"step_beat", DT_FROM_AGENT_STEP, {{"is_connected", F_BOOL, true, 0, 0}}},
+    {"step_beat", DT_FROM_AGENT_STEP, {{"is_connected", F_BOOL, true, 0, 0},
+                                           {"is_new", F_BOOL, false, 0, 0}}},
 };
 
 static const char *field_problem(const struct field *field, const struct dt_tree *value)

@@ -3,7 +3,8 @@ import os
 import signal
 import time
 
-from cluster import Cluster, check, check_equal, command_of, pid_alive, read_metrics, until
+from cluster import (Cluster, bin_path, check, check_equal, command_of, pid_alive, read_metrics,
+                     until)
 from test_jobs import ring, train
 
 LONG = """version: 1
@@ -165,3 +166,46 @@ def test_dead_step_process_takes_its_ranks_and_the_job_goes_on():
         os.kill(step, signal.SIGKILL)
         check_equal(c.wait(job, 60), 0, f"{c.show(job).get('result')}")
         check(c.show(job)["gen"] >= 2, "a new generation")
+
+
+def test_controller_restart_while_ranks_join_mpi():
+    with Cluster() as c:
+        job = c.submit(f"""version: 1
+name: slowring
+resources: {{nodes: 2, ranks_per_node: 1}}
+launch: mpi
+restart: {{max: 0}}
+command: ["bash", "-c", "sleep $((DT_RANK * 2)); exec {bin_path('mpi_ring')}"]
+""")
+        c.until_ranks(job, 2)
+        time.sleep(0.8)  # rank 0 waits in its first fence
+        pid = c.server_pid()
+        words = command_of(pid)
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: not pid_alive(pid) or None, 5, "server is dead")
+        c.respawn(words, "server-again.log")
+        until(lambda: c.dtctl("ls").returncode == 0 or None, 10, "server is back")
+        check_equal(c.wait(job, 20), 0, f"{c.show(job).get('result')}")
+        check_equal(c.show(job)["gen"], 1, "ranks never noticed")
+
+
+def test_cancel_reaches_the_program_inside_a_script():
+    with Cluster(nodes=1, slots=1) as c:
+        job = c.submit("""version: 1
+name: saver
+launch: none
+limits: {grace: 10s}
+script: |
+  python3 -c "
+  import signal, sys, time
+  def stop(*_):
+      open('saved', 'w').write('yes'); sys.exit(75)
+  signal.signal(signal.SIGTERM, stop)
+  open('ready', 'w')
+  time.sleep(60)"
+  echo after
+""")
+        until(lambda: os.path.exists(os.path.join(c.work, "ready")) or None, 10, "program runs")
+        check_equal(c.dtctl("cancel", job, "--yes").returncode, 0, "cancel")
+        check_equal(c.wait(job, 8), 11, "cancelled before the grace is over")
+        check(os.path.exists(os.path.join(c.work, "saved")), "the program saved on SIGTERM")
