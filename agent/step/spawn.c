@@ -236,6 +236,9 @@ static void plan_mpi(const struct step *step, struct plan *plan)
     plan->ignores_sigpipe = true;
     if (is_shared && can_name)
         plan->uts_name = step->node;
+    /* ranks of a loopback cluster have no other way to each other; 5.x leaves loopback out */
+    if (is_loopback && !dt_env_get(&plan->texts, "OMPI_MCA_btl_tcp_if_include"))
+        dt_env_set(&plan->texts, "OMPI_MCA_btl_tcp_if_include", "lo");
     if (!dt_tree_bool(step->bundle, "lean", false))
         return;
     dt_env_set(&plan->texts, "OMPI_MCA_pml", "ob1");
@@ -243,8 +246,6 @@ static void plan_mpi(const struct step *step, struct plan *plan)
     dt_env_set(&plan->texts, "OMPI_MCA_hwloc_base_binding_policy", "none");
     dt_env_set(&plan->texts, "OMPI_MCA_orte_externally_bound", "1");
     dt_env_set(&plan->texts, "OMPI_MCA_coll", "^han,adapt");
-    if (is_loopback)
-        dt_env_set(&plan->texts, "OMPI_MCA_btl_tcp_if_include", "lo");
     if ((is_shared ? dt_tree_int(step->bundle, "world", 1) : step->ranks_count) > cores)
         dt_env_set(&plan->texts, "OMPI_MCA_mpi_yield_when_idle", "1");
 }
