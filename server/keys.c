@@ -173,6 +173,7 @@ static enum dt_code leaf_make(const char *keys_dir, const struct leaf *leaf, str
             !add_extension(cert, ca.cert, NID_key_usage, "critical,digitalSignature") ||
             !add_extension(cert, ca.cert, NID_ext_key_usage, "serverAuth,clientAuth") ||
             !add_extension(cert, ca.cert, NID_subject_alt_name, leaf->alt_names) ||
+            !add_extension(cert, ca.cert, NID_authority_key_identifier, "keyid:always") ||
             !X509_sign(cert, ca.key, EVP_sha256()))
             code = dt_fail(err, DT_INTERNAL, "cannot make a certificate for %s", leaf->name);
     }
