@@ -215,6 +215,16 @@ def rule_own_paths(tree):
                    "a path relative to the tree, an option or an environment variable")
 
 
+def rule_links(tree):
+    """What a page links to is there."""
+    for path, text in texts(tree):
+        for found in re.finditer(r"\]\(([^)#:\s]+)", text) if path.endswith(".md") else ():
+            target = os.path.join(tree.top, os.path.dirname(path), found.group(1))
+            if not os.path.exists(target):
+                yield (path, text.count("\n", 0, found.start()) + 1,
+                       f"the link to {found.group(1)} leads nowhere", "write the page, or take the link out")
+
+
 def compile_pure(tree):
     """Plain -O1 objects of the pure rooms: {path: object}."""
     folder = os.path.join(tree.build, "tidy")

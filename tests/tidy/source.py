@@ -59,30 +59,22 @@ class Source:
         return self._functions
 
     def _find_functions(self):
-        depth, head, current, control, stack = 0, 0, None, 0, []
-        for at, letter in enumerate(self.plain):
+        depth, head, current, body = 0, 0, None, 0
+        for found in re.finditer(r"[{};]", self.plain):
+            at, letter = found.start(), found.group(0)
             if letter == "{":
                 if depth == 0:
-                    current = self._head(head, at)
-                    control = most = 0
-                else:
-                    before = self.plain[:at].rstrip()[-6:]
-                    is_control = before.endswith(")") or re.search(r"\b(else|do)$", before)
-                    stack.append(bool(is_control))
-                    control += bool(is_control)
-                    most = max(most, control)
+                    current, body = self._head(head, at), at
                 depth += 1
             elif letter == "}":
                 depth -= 1
                 if depth == 0:
                     if current:
                         name, start, params, is_static = current
-                        yield Function(name, self.line_of(start), self.line_of(at), params, most,
-                                       is_static)
+                        yield Function(name, self.line_of(start), self.line_of(at), params,
+                                       nesting(self.plain[body:at + 1]), is_static)
                     head, current = at + 1, None
-                elif stack:
-                    control -= stack.pop()
-            elif letter == ";" and depth == 0:
+            elif depth == 0:
                 head = at + 1
 
     def _head(self, start, end):
@@ -129,3 +121,75 @@ def split_params(text):
         depth += (letter in "([") - (letter in ")]")
         count += letter == "," and depth == 0
     return count
+
+
+TOKEN = re.compile(r"\w+|[^\s\w]")
+
+
+def nesting(body):
+    """Levels of control statements inside a function's body, with braces or without."""
+    return Statements(TOKEN.findall(body)).most
+
+
+class Statements:
+    """Walks the statements of one body; most is the deepest level of if, for, while, switch, do."""
+
+    def __init__(self, words):
+        self.words, self.at, self.most = words + [""], 0, 0
+        self.statement(0)
+
+    def next_is(self, word):
+        return self.words[self.at] == word
+
+    def skip_parentheses(self):
+        depth = 0
+        while self.words[self.at]:
+            depth += (self.words[self.at] == "(") - (self.words[self.at] == ")")
+            self.at += 1
+            if depth == 0:
+                return
+
+    def statement(self, level):
+        word = self.words[self.at]
+        self.most = max(self.most, level)
+        if word == "{":
+            self.at += 1
+            while self.words[self.at] not in ("}", ""):
+                self.statement(level)
+            self.at += 1
+        elif word in ("if", "for", "while", "switch"):
+            self.at += 1
+            self.skip_parentheses()
+            self.statement(level + 1)
+            if word == "if" and self.next_is("else"):
+                self.at += 1
+                self.statement(level if self.next_is("if") else level + 1)
+        elif word == "do":
+            self.at += 1
+            self.statement(level + 1)
+            self.at += self.next_is("while")
+            self.simple(level)
+        elif word in ("case", "default") or (word.isidentifier() and self.words[self.at + 1] == ":"):
+            while self.words[self.at] not in (":", ""):
+                self.at += 1
+            self.at += 1
+            if self.words[self.at] not in ("}", ""):
+                self.statement(level)
+        else:
+            self.simple(level)
+
+    def simple(self, level):
+        """A declaration or expression up to its semicolon; a macro that heads a block counts as a loop."""
+        depth, has_value = 0, False
+        while self.words[self.at]:
+            word = self.words[self.at]
+            if word == "{" and depth == 0 and not has_value and self.words[self.at - 1] == ")":
+                self.statement(level + 1)
+                return
+            has_value |= word in ("=", "return")
+            depth += (word in ("(", "[", "{")) - (word in (")", "]", "}"))
+            if depth < 0:
+                return  # the block's own end: the statement had no semicolon
+            self.at += 1
+            if word == ";" and depth == 0:
+                return

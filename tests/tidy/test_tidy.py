@@ -11,6 +11,10 @@ here = os.path.dirname(os.path.abspath(__file__))
 CLEAN = {
     "include/dt/base/word.h": '/* Words and their lengths. */\n#include <stddef.h>\n\n'
                               '/* Letters of text. O(length). */\nsize_t dt_word_size(const char *text);\n',
+    "cli/chain.c": '/* Long, not deep. */\nstatic int chain(int a)\n{\n    for (;;) {\n        int b[] = {1, 2};\n\n'
+                   '        if (a)\n            return 1;\n' +
+                   '        else if (a > b[0])\n            return 2;\n' * 5 +
+                   '        else\n            break;\n    }\nout:\n    return 0;\n}\n',
     "lib/base/word.c": '/* Words and their lengths. */\n#include "dt/base/word.h"\n\n#include <string.h>\n\n'
                        'size_t dt_word_size(const char *text)\n{\n    return strlen(text);\n}\n',
     "cli/main.c": '/* A program that prints nothing. */\n#include "dt/base/word.h"\n\n'
@@ -27,6 +31,10 @@ CASES = [
     ("libraries", "cli/bad.c", '/* Reads a library of another file. */\n#include <curl/curl.h>\n', "curl"),
     ("limits", "cli/bad.c", "/* Too long for one look. */\n" + LONG, "long_one has"),
     ("limits", "cli/bad.c", "/* Too deep for one look. */\n" + DEEP, "nesting"),
+    ("limits", "cli/bad.c", "/* As deep without braces. */\nvoid f(int a)\n{\n" +
+     "    while (a)\n" * 2 + "    switch (a) {\n    case 1:\n    if (a)\n        do\n            a = (int){1};\n"
+     "        while (a);\n    }\n}\n", "nesting"),
+    ("links", "docs/bad.md", "See [more](more.md).\n", "more.md"),
     ("limits", "cli/bad.c", "/* Too many things at once. */\nvoid f(int a, int b, int c, int d, int e, int g)\n{\n}\n",
      "parameters"),
     ("limits", "cli/bad.c", "/* A line too wide. */\n/* " + "x" * 100 + " */\n", "columns"),
