@@ -58,7 +58,8 @@ static enum dt_code json_scan(const char *bytes, size_t size, const struct dt_js
     return DT_OK;
 }
 
-/* Shortest decimal text that reads back as the same double; 1000.0 rather than 1e+03. */
+/* Shortest decimal text that reads back as the same double and as a real: 1000.0 rather than 1e+03,
+ * 7777770000000005.0 rather than the integer that %g makes of it. */
 static void json_real_text(double value, char *text, size_t size)
 {
     if (value > -1e15 && value < 1e15 && value == (double)(int64_t)value) {
@@ -70,6 +71,8 @@ static void json_real_text(double value, char *text, size_t size)
         if (strtod(text, NULL) == value)
             break;
     }
+    if (!strpbrk(text, ".e"))
+        snprintf(text + strlen(text), size - strlen(text), ".0");
 }
 
 static bool tree_from_json(const json_t *json, struct dt_tree *tree, size_t *nodes_left);

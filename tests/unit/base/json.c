@@ -34,6 +34,7 @@ TEST(json__round_trips_every_kind)
 TEST(json__prints_reals_short_and_as_people_write_them)
 {
     CHECK_TEXT(again("[0.1, 1e-8, 1.0, 1e3, -0.0]"), "[0.1,1e-08,1.0,1000.0,-0.0]");
+    CHECK_TEXT(again("[-777777000000000054885730e-8]"), "[-7777770000000001.0]");
     CHECK_TEXT(again("[0.30000000000000004, 123456.789, 1e22]"),
                "[0.30000000000000004,123456.789,1e+22]");
     CHECK_TEXT(again("[1.7976931348623157e308, 5e-324]"), "[1.7976931348623157e+308,5e-324]");

@@ -22,8 +22,7 @@ static struct dt_tree *bundle_make(const char *more)
              "{\"rank\":3,\"local_rank\":1,\"devices\":[\"GPU-b\"]}],"
              "\"device_kind\":\"gpu\",\"workdir\":\"/w\",\"output_dir\":\"/o\","
              "\"checkpoint_dir\":\"/c\",\"restarts\":2,\"restart_max\":10%s}", more);
-    if (dt_json_parse(text, strlen(text), &dt_json_limits_wire, &bundle, NULL) != DT_OK)
-        CHECK(!"the bundle of the test is no JSON");
+    CHECK_INT(dt_json_parse(text, strlen(text), &dt_json_limits_wire, &bundle, NULL), DT_OK);
     return bundle;
 }
 
