@@ -29,12 +29,12 @@ dt_library(hiredis   libhiredis-dev       hiredis>=0.14)
 dt_library(libyaml   libyaml-dev          yaml-0.1>=0.2.5)
 dt_library(hwloc     libhwloc-dev         hwloc>=2.0)
 dt_library(pmix      libpmix-dev          pmix>=4.2)
-dt_library(libcurl   libcurl4-openssl-dev libcurl>=7.80)
 dt_library(smartcols libsmartcols-dev     smartcols>=2.38)
 dt_library(openblas  libopenblas-dev      openblas)
 dt_library(mpi       libopenmpi-dev       ompi-c>=4.1)
 find_path(CUNIT_INCLUDE CUnit/CUnit.h)
 find_library(CUNIT_LIBRARY cunit)
+pkg_check_modules(libcurl QUIET IMPORTED_TARGET libcurl>=7.80) # tests/bench only
 
 # nvcc in PATH, CUDACXX, or where CUDA's installer puts it.
 set(dt_cuda "off (DT_CUDA)")

@@ -142,6 +142,7 @@ static void run_child(struct test *test, int fd)
 {
     setpgid(0, 0);
     reason_fd = fd;
+    setvbuf(stdout, NULL, _IOLBF, 0); /* what a test says before it crashes must not be lost */
     test->function();
     fflush(NULL);
     exit(failures ? FAILED_STATUS : 0); /* exit: leak checks run */
@@ -235,14 +236,22 @@ static int usage(const char *program)
 
 static int run_all(const char *suite, const char *part, const char *xml)
 {
-    size_t counts[4] = {0};
+    size_t counts[4] = {0}, picked = 0;
     CU_pSuite cu_suite;
 
     if (CU_initialize_registry() || !(cu_suite = CU_add_suite(suite, NULL, NULL)))
         return 2;
     for (size_t i = 0; i < tests_count; i++)
-        if (!part || strstr(tests[i].name, part))
+        if (!part || strstr(tests[i].name, part)) {
             CU_add_test(cu_suite, tests[i].name, run_current);
+            picked++;
+        }
+    if (!picked) {
+        fprintf(stderr, "%s: no test has \"%s\" in its name; --list shows all\n", suite,
+                part ? part : "");
+        CU_cleanup_registry();
+        return 2;
+    }
     CU_basic_set_mode(CU_BRM_NORMAL);
     CU_basic_run_tests();
     CU_cleanup_registry();
