@@ -67,10 +67,13 @@ static void index_job(struct dt_core *core, struct dt_job *job)
     bool is_pending = job->state == DT_JOB_PENDING;
     bool is_active = !is_pending && job->state != DT_JOB_HELD && !dt_job_is_terminal(job->state);
 
-    if (is_pending)
+    if (is_pending) {
         dt_set_put(&core->pending, pending_key(job), job);
-    else
+        if (pending_key(job) < core->fresh_from)
+            core->fresh_from = pending_key(job);
+    } else {
         dt_set_remove(&core->pending, pending_key(job));
+    }
     if (is_active)
         dt_set_put(&core->active, job->id, job);
     else

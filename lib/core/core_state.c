@@ -14,6 +14,7 @@ struct dt_core *dt_core_make(const char *cluster_id)
     snprintf(core->cluster_id, sizeof(core->cluster_id), "%s", cluster_id);
     core->job_next = 1;
     core->is_full_pass_due = true;
+    core->fresh_from = UINT64_MAX;
     return core;
 }
 

@@ -24,6 +24,7 @@ struct dt_core {
     struct dt_dict nodes;     /* name -> struct dt_node, owned */
     struct dt_dict requests;  /* "uid/req_id" -> struct request, owned */
     const struct dt_node **node_list; /* nodes.count, in name order; rebuilt when nodes join */
+    uint64_t fresh_from;      /* pending key of the first job no pass has seen, or UINT64_MAX */
     bool is_full_pass_due;    /* room may have appeared */
     bool is_head_blocked;     /* the first job that may start does not fit: later ones wait */
 };

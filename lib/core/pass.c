@@ -120,58 +120,60 @@ static bool has_room(const struct dt_core *core)
     return false;
 }
 
-/* Nothing is free: say so on the jobs that have no reason yet. */
-static void mark_no_room(struct dt_core *core)
+/* Nothing is free: say so on the jobs that no pass has seen yet. */
+static void mark_no_room(struct dt_core *core, size_t at)
 {
     const char *code = "node-unavailable";
 
     for (size_t i = 0; i < core->nodes.count; i++)
         if (core->node_list[i]->state == DT_NODE_UP)
             code = "resources";
-    for (size_t i = core->pending.count; i > 0; i--) {
-        struct dt_job *job = core->pending.items[i - 1].value;
+    for (; at < core->pending.count; at++) {
+        struct dt_job *job = core->pending.items[at].value;
 
         if (!job->reason[0])
             snprintf(job->reason, sizeof(job->reason), "%s", code);
     }
 }
 
-/* Only jobs submitted since the last pass are new: nothing else changed. */
-static void pass_from(struct dt_core *core, size_t at, struct dt_outcome *outcome)
+/* Try the jobs in order until one does not fit; those behind it that are new wait for it. */
+static void pass_from(struct dt_core *core, size_t at, size_t fresh, struct dt_outcome *outcome)
 {
     while (at < core->pending.count && !core->is_head_blocked) {
         enum tried tried = try_job(core, core->pending.items[at].value, outcome);
 
-        if (tried == TRIED_SKIPPED)
-            at++; /* a started job left the set: the next one is at the same index */
+        if (tried == TRIED_STARTED)
+            fresh -= fresh > at; /* it left the set: the next one is at the same index */
+        else
+            at++;
         core->is_head_blocked = tried == TRIED_BLOCKS;
+    }
+    for (at = at > fresh ? at : fresh; at < core->pending.count; at++) {
+        struct dt_job *job = core->pending.items[at].value;
+
+        if (!job->reason[0])
+            snprintf(job->reason, sizeof(job->reason), "priority");
     }
 }
 
+/* Room, a blocked head and what was tried hold from one pass to the next: only what is new needs a
+ * look, unless something else has changed or a new job stands before one that was tried. */
 void core_pass(struct dt_core *core, struct dt_outcome *outcome)
 {
-    size_t first_new = 0;
+    size_t fresh = dt_set_seek(&core->pending, core->fresh_from);
+    bool is_full = core->is_full_pass_due;
+    const struct dt_job *last;
 
-    if (!core->pending.count)
-        return;
-    if (!core->is_full_pass_due) {
-        while (first_new < core->pending.count &&
-               ((const struct dt_job *)core->pending.items[first_new].value)->reason[0])
-            first_new++;
-        if (first_new == core->pending.count)
-            return;
-        /* a new job ahead of older ones: all must be looked at again */
-        if (((const struct dt_job *)core->pending.items[core->pending.count - 1].value)->reason[0])
-            core->is_full_pass_due = true;
-    }
-    if (core->is_full_pass_due) {
-        core->is_head_blocked = false;
-        first_new = 0;
-    }
+    core->fresh_from = UINT64_MAX;
     core->is_full_pass_due = false;
-    if (!has_room(core)) {
-        mark_no_room(core);
+    if (!core->pending.count || (!is_full && fresh == core->pending.count))
         return;
-    }
-    pass_from(core, first_new, outcome);
+    last = core->pending.items[core->pending.count - 1].value;
+    is_full = is_full || last->reason[0];
+    if (is_full)
+        core->is_head_blocked = false;
+    if (has_room(core))
+        pass_from(core, is_full ? 0 : fresh, fresh, outcome);
+    else
+        mark_no_room(core, fresh);
 }
