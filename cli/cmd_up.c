@@ -235,8 +235,14 @@ static enum dt_code agent_start(struct up *up, int64_t index, struct dt_err *err
     return daemon_start(up, words, log, &up->pidfds[1 + index], err);
 }
 
-/* How many nodes are up, by the API. */
-static int64_t nodes_up(struct dt_api *api)
+static bool is_there(const char *state)
+{
+    return *state && strcmp(state, "joining") != 0 && strcmp(state, "silent") != 0 &&
+           strcmp(state, "down") != 0;
+}
+
+/* How many nodes are there, by the API: a cordon outlives down and up, and keeps nobody waiting. */
+static int64_t nodes_there(struct dt_api *api)
 {
     struct dt_tree *list = NULL;
     int64_t count = 0;
@@ -245,7 +251,7 @@ static int64_t nodes_up(struct dt_api *api)
         const struct dt_tree *items = dt_tree_get(list, "items");
 
         for (const struct dt_tree *node = items ? items->first : NULL; node; node = node->next)
-            count += strcmp(dt_tree_str(node, "state", ""), "up") == 0;
+            count += is_there(dt_tree_str(node, "state", ""));
     }
     dt_tree_free(list);
     return count;
@@ -261,7 +267,7 @@ static enum dt_code agents_wait(struct up *up, struct dt_err *err)
     snprintf(where.name, sizeof(where.name), "%s", up->name);
     if (!code)
         code = dt_client_open(&where, &api.client, err);
-    while (!code && (count = nodes_up(&api)) < up->nodes) {
+    while (!code && (count = nodes_there(&api)) < up->nodes) {
         for (int64_t i = 0; i < up->nodes; i++)
             dead = is_dead(up->pidfds[1 + i]) ? i : dead;
         if (dead >= 0)
@@ -269,7 +275,7 @@ static enum dt_code agents_wait(struct up *up, struct dt_err *err)
         else if (is_dead(up->pidfds[0]))
             code = dt_fail(err, DT_IO, "dtserver ended while the agents started");
         else if (dt_clock_ms() > up->end_ms || dt_stop_signal())
-            code = dt_fail(err, DT_TIMEOUT, "only %d of %d nodes were up within %d s", (int)count,
+            code = dt_fail(err, DT_TIMEOUT, "only %d of %d nodes joined within %d s", (int)count,
                            (int)up->nodes, DEADLINE_MS / 1000);
         else
             poll(NULL, 0, LOOK_MS);

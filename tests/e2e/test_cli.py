@@ -76,12 +76,15 @@ def test_state_survives_down_and_up():
     with Cluster(nodes=1, slots=1) as c:
         job = c.submit(HELLO.replace("2", "1"))
         check_equal(c.wait(job), 0, "first life")
+        check_equal(c.dtctl("nodes", "cordon", "n1").returncode, 0, "cordon")
         check_equal(c.dtctl("down", "--name", c.name, timeout=60).returncode, 0, "down")
         check(not os.path.exists(c.run_dir), "the run directory is gone")
         done = c.dtctl("up", "--name", c.name, "--nodes", "1", "--slots", "1", "--state-dir",
                        os.path.join(c.dir, "state"))
         check_equal(done.returncode, 0, done.stderr)
         check_equal(c.state(job), "succeeded", "history")
+        check("cordoned" in c.dtctl("nodes").stdout, "a cordon stays")
+        check_equal(c.dtctl("nodes", "resume", "n1").returncode, 0, "resume")
         check(c.submit(HELLO.replace("2", "1")) > job, "ids go on")
 
 
