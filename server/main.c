@@ -1,5 +1,6 @@
 /* dtserver: the controller of a cluster. */
 #include <errno.h>
+#include <malloc.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -273,6 +274,10 @@ int main(int argc, char **argv)
     const struct dt_cmd *cmd;
     int words, status;
 
+    /* One request takes and gives back half a megabyte: giving it back to the system each time
+     * costs a tenth of the time in page faults. */
+    mallopt(M_TRIM_THRESHOLD, 8 << 20);
+    mallopt(M_TOP_PAD, 1 << 20);
     cmd = dt_cmd_find(cmds, DT_COUNT(cmds), argc - 1, argv + 1, &words);
     cmd = cmd ? cmd : &cmd_server;
     if (argc > 1 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "--man") == 0))
