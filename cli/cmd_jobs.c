@@ -47,66 +47,68 @@ static const struct dt_opt ls_opts[] = {
     DT_API_ROWS,
 };
 
-static void step_cell(struct dt_table *table, const struct dt_tree *progress)
+/* step/steps; sorted by step. */
+static void step_cell(struct dt_table *table, struct dt_slice progress)
 {
-    int64_t step = dt_tree_int(progress, "step", -1), steps = dt_tree_int(progress, "steps", 0);
-    char text[48] = "-";
+    char step[24], steps[24], text[64] = "-";
+    int64_t key = -1;
 
-    if (step >= 0 && steps > 0)
-        snprintf(text, sizeof(text), "%lld/%lld", (long long)step, (long long)steps);
-    else if (step >= 0)
-        snprintf(text, sizeof(text), "%lld", (long long)step);
-    dt_table_keyed(table, text, step);
+    dt_slice_text(progress, "step", step, sizeof(step));
+    dt_slice_text(progress, "steps", steps, sizeof(steps));
+    if (dt_parse_int(step, 0, INT64_MAX, &key))
+        snprintf(text, sizeof(text), "%s%s%s", step, atoll(steps) > 0 ? "/" : "",
+                 atoll(steps) > 0 ? steps : "");
+    dt_table_keyed(table, text, key);
 }
 
-static void loss_cell(struct dt_table *table, const struct dt_tree *progress)
+static void loss_cell(struct dt_table *table, struct dt_slice progress)
 {
-    const char *loss = dt_cell_text(dt_tree_get(progress, "loss"));
-    char text[48] = "-";
+    char loss[48], text[48];
     double value;
 
-    if (strcmp(loss, "-") != 0) {
-        value = strtod(loss, NULL);
-        snprintf(text, sizeof(text), "%.4f", value);
-        dt_table_keyed(table, text, value < 1e12 && value > -1e12 ? (int64_t)(value * 1e6) : 0);
-    } else {
-        dt_table_keyed(table, text, INT64_MAX);
+    if (!*dt_slice_text(progress, "loss", loss, sizeof(loss))) {
+        dt_table_keyed(table, "-", INT64_MAX);
+        return;
     }
+    value = strtod(loss, NULL);
+    snprintf(text, sizeof(text), "%.4f", value);
+    dt_table_keyed(table, text, value < 1e12 && value > -1e12 ? (int64_t)(value * 1e6) : 0);
 }
 
-/* Number of nodes: an integer, or a list of names. */
-static void nodes_cell(struct dt_table *table, const struct dt_tree *nodes)
+/* A job as the API shows it becomes the next row; straight from its text, as a tree for each of
+ * thousands of jobs would take most of the time. */
+static void job_row(struct dt_table *table, struct dt_slice job)
 {
-    char text[24];
-    bool is_list = nodes && nodes->kind == DT_TREE_LIST;
-
-    snprintf(text, sizeof(text), "%zu", nodes ? nodes->count : 0);
-    dt_table_cell(table, is_list ? text : dt_cell_text(nodes));
-}
-
-static void job_row(struct dt_table *table, const struct dt_tree *job)
-{
-    const struct dt_tree *progress = dt_tree_get(job, "progress");
-    const char *state = dt_tree_str(job, "state", "?");
-    char age[32];
+    static const char *const plain[] = {"id", "name", "user", "queue"}, *const numbers[] = {
+        "nodes", "ranks", "gen"};
+    struct dt_slice progress = {"", 0}, restarts = {"", 0}, checkpoint = {"", 0}, dirs = {"", 0};
+    char text[640], age[32];
     int64_t ms;
 
-    dt_table_cell(table, dt_tree_str(job, "id", "?"));
-    dt_table_cell(table, dt_tree_str(job, "name", NULL));
-    dt_table_cell(table, dt_tree_str(job, "user", NULL));
-    dt_table_cell(table, dt_tree_str(job, "queue", NULL));
-    dt_table_cell(table, state)->colour = dt_state_colour(state);
-    dt_table_cell(table, dt_tree_str(job, "reason", NULL));
-    nodes_cell(table, dt_tree_get(job, "nodes"));
-    dt_table_cell(table, dt_cell_text(dt_tree_get(job, "ranks")));
-    dt_table_cell(table, dt_cell_text(dt_tree_get(job, "gen")));
+    dt_slice_member(job, "progress", &progress);
+    dt_slice_member(job, "restarts", &restarts);
+    dt_slice_member(job, "checkpoint", &checkpoint);
+    dt_slice_member(job, "dirs", &dirs);
+    for (size_t i = 0; i < DT_COUNT(plain); i++)
+        dt_table_cell(table, dt_slice_text(job, plain[i], text, sizeof(text)));
+    dt_slice_text(job, "state", text, sizeof(text));
+    dt_table_cell(table, text)->colour = dt_state_colour(text);
+    dt_table_cell(table, dt_slice_text(job, "reason", text, sizeof(text)));
+    for (size_t i = 0; i < DT_COUNT(numbers); i++)
+        dt_table_cell(table, dt_slice_text(job, numbers[i], text, sizeof(text)));
     step_cell(table, progress);
     loss_cell(table, progress);
-    dt_table_cell(table, dt_cell_text(dt_tree_get(dt_tree_get(job, "restarts"), "total")));
-    dt_table_cell(table, dt_cell_text(dt_tree_get(dt_tree_get(job, "checkpoint"), "step")));
-    dt_age_text(dt_tree_str(job, "submitted", NULL), age, &ms);
+    dt_table_cell(table, dt_slice_text(restarts, "total", text, sizeof(text)));
+    dt_table_cell(table, dt_slice_text(checkpoint, "step", text, sizeof(text)));
+    dt_slice_text(job, "submitted", text, sizeof(text));
+    dt_age_text(*text ? text : NULL, age, &ms);
     dt_table_keyed(table, age, -ms);
-    dt_table_cell(table, dt_tree_str(dt_tree_get(job, "dirs"), "output", NULL));
+    dt_table_cell(table, dt_slice_text(dirs, "output", text, sizeof(text)));
+}
+
+static bool is_tree_output(const struct dt_args *args)
+{
+    return dt_output_is(args, "json") || dt_output_is(args, "yaml");
 }
 
 static void ls_path(const struct dt_args *args, const char *cursor, int64_t page,
@@ -127,6 +129,8 @@ static void ls_path(const struct dt_args *args, const char *cursor, int64_t page
             dt_api_query(path, filters[i], dt_args_str(args, filters[i]));
     snprintf(number, sizeof(number), "%lld", (long long)page);
     dt_api_query(path, "limit", number);
+    if (!is_tree_output(args))
+        dt_api_query(path, "view", "row");
     if (cursor)
         dt_api_query(path, "cursor", cursor);
 }
@@ -141,29 +145,23 @@ struct ls {
     char next[128];       /* cursor of the next page, or "" */
 };
 
-static bool is_tree_output(const struct dt_args *args)
-{
-    return dt_output_is(args, "json") || dt_output_is(args, "yaml");
-}
-
-/* One job becomes a row at once and its tree goes: thousands of jobs need little memory so. */
+/* A row of the table, or a member of the tree that -o json prints. */
 static enum dt_code item_take(struct ls *ls, struct dt_slice item, struct dt_err *err)
 {
     static const struct dt_json_limits limits = {(size_t)1 << 20, 40, 100000};
     struct dt_tree *job = NULL;
 
+    ls->count++;
+    ls->left--;
+    if (!is_tree_output(ls->args)) {
+        job_row(&ls->table, item);
+        return DT_OK;
+    }
     if (dt_json_parse(item.at, item.size, &limits, &job, err)) {
         dt_prefix(err, "the controller's list of jobs");
         return err->code = DT_CORRUPT;
     }
-    if (is_tree_output(ls->args)) {
-        dt_tree_add(dt_tree_get(ls->list, "items"), NULL, job);
-    } else {
-        job_row(&ls->table, job);
-        dt_tree_free(job);
-    }
-    ls->count++;
-    ls->left--;
+    dt_tree_add(dt_tree_get(ls->list, "items"), NULL, job);
     return DT_OK;
 }
 
@@ -299,6 +297,15 @@ static enum dt_code show_spec(struct dt_api *api, const struct dt_args *args, co
     return code;
 }
 
+static void job_row_of_tree(struct dt_table *table, const struct dt_tree *job)
+{
+    struct dt_buf text = {0};
+
+    dt_json_write(&text, job);
+    job_row(table, (struct dt_slice){dt_buf_str(&text), text.size});
+    dt_buf_release(&text);
+}
+
 static enum dt_code show_one(struct dt_api *api, const struct dt_args *args, const char *id,
                              struct dt_table *table, struct dt_err *err)
 {
@@ -316,7 +323,7 @@ static enum dt_code show_one(struct dt_api *api, const struct dt_args *args, con
     if (dt_output_is(args, "json"))
         dt_output_tree(args, job);
     else
-        job_row(table, job);
+        job_row_of_tree(table, job);
     dt_tree_free(job);
     return DT_OK;
 }

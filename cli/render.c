@@ -76,7 +76,6 @@ static enum dt_code scols_load(struct dt_err *err)
 
 struct dt_cell *dt_table_cell(struct dt_table *table, const char *text)
 {
-    struct dt_buf safe = {0};
     struct dt_cell *cell;
 
     if (table->cells_count == table->cells_room) {
@@ -85,8 +84,9 @@ struct dt_cell *dt_table_cell(struct dt_table *table, const char *text)
     }
     cell = &table->cells[table->cells_count++];
     *cell = (struct dt_cell){.order = table->cells_count};
-    dt_add_safe(&safe, text && *text ? text : "-");
-    cell->text = dt_buf_take(&safe);
+    table->safe.size = 0;
+    dt_add_safe(&table->safe, text && *text ? text : "-");
+    cell->text = dt_copy_bytes(dt_buf_str(&table->safe), table->safe.size);
     return cell;
 }
 
@@ -235,6 +235,7 @@ void dt_table_release(struct dt_table *table)
     for (size_t i = 0; i < table->cells_count; i++)
         dt_free(table->cells[i].text);
     dt_free(table->cells);
+    dt_buf_release(&table->safe);
     table->cells = NULL;
     table->cells_count = table->cells_room = 0;
 }

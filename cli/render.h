@@ -38,6 +38,7 @@ struct dt_table {
         const char *colour; /* an escape sequence, or NULL; borrowed */
     } *cells; /* owned */
     size_t cells_count, cells_room;
+    struct dt_buf safe; /* the text of a cell while it is made */
 };
 
 /* Append the next cell; text is made harmless and may be NULL ("-"). Returns it for colour. */

@@ -1,7 +1,10 @@
 /* Values inside JSON text, found without building a tree. */
 #include "slice.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "dt/base/json.h"
 
 static size_t blanks(const char *text, size_t size)
 {
@@ -16,22 +19,31 @@ static size_t blanks(const char *text, size_t size)
 /* Bytes of the string that begins at text; 0 when it does not end. */
 static size_t string_size(const char *text, size_t size)
 {
-    for (size_t at = 1; at < size; at++) {
-        if (text[at] == '\\')
-            at++;
-        else if (text[at] == '"')
-            return at + 1;
+    size_t at = 1;
+
+    while (at < size) {
+        const char *quote = memchr(text + at, '"', size - at);
+        size_t end = quote ? (size_t)(quote - text) : size, escapes = 0;
+
+        if (!quote)
+            return 0;
+        while (end - escapes > at && text[end - escapes - 1] == '\\')
+            escapes++;
+        if (escapes % 2 == 0)
+            return end + 1;
+        at = end + 1;
     }
     return 0;
 }
 
-/* Bytes of the value that begins at text; 0 when it does not end. */
-static size_t value_size(const char *text, size_t size)
+static size_t container_size(const char *text, size_t size)
 {
     size_t at = 0, depth = 0;
 
-    do {
-        if (text[at] == '"') {
+    while (at < size) {
+        char c = text[at];
+
+        if (c == '"') {
             size_t string = string_size(text + at, size - at);
 
             if (!string)
@@ -39,20 +51,27 @@ static size_t value_size(const char *text, size_t size)
             at += string;
             continue;
         }
-        if (text[at] == '{' || text[at] == '[') {
-            depth++;
-        } else if (text[at] == '}' || text[at] == ']') {
-            if (!depth)
-                return at; /* of the container: a scalar ended before it */
-            depth--;
-            if (!depth)
-                return at + 1;
-        } else if (!depth && (text[at] == ',' || blanks(text + at, 1))) {
-            return at;
-        }
         at++;
-    } while (at < size && (depth || text[0] != '"'));
-    return depth ? 0 : at;
+        if (c == '{' || c == '[')
+            depth++;
+        else if ((c == '}' || c == ']') && --depth == 0)
+            return at;
+    }
+    return 0;
+}
+
+/* Bytes of the value that begins at text; 0 when it does not end. */
+static size_t value_size(const char *text, size_t size)
+{
+    size_t at = 0;
+
+    if (text[0] == '"')
+        return string_size(text, size);
+    if (text[0] == '{' || text[0] == '[')
+        return container_size(text, size);
+    while (at < size && !strchr(",]} \n\t\r", text[at]))
+        at++;
+    return at;
 }
 
 /* Step over blanks and a comma. */
@@ -112,4 +131,36 @@ bool dt_slice_next(struct dt_slice list, size_t *state, struct dt_slice *item)
     at += size;
     *state = at + separator(list.at + at, list.size - at);
     return true;
+}
+
+/* A string with escapes, which only the library of JSON reads. */
+static void string_decode(struct dt_slice value, char *text, size_t size)
+{
+    struct dt_tree *tree = NULL;
+
+    if (dt_json_parse(value.at, value.size, &dt_json_limits_wire, &tree, NULL) == DT_OK)
+        snprintf(text, size, "%s", tree->text ? tree->text : "");
+    dt_tree_free(tree);
+}
+
+const char *dt_slice_text(struct dt_slice map, const char *key, char *text, size_t size)
+{
+    struct dt_slice value;
+    size_t n;
+
+    text[0] = 0;
+    if (!dt_slice_member(map, key, &value) || value.at[0] == '{' || value.at[0] == '[')
+        return text;
+    if (value.size == 4 && memcmp(value.at, "null", 4) == 0)
+        return text;
+    if (value.at[0] == '"' && memchr(value.at, '\\', value.size)) {
+        string_decode(value, text, size);
+        return text;
+    }
+    if (value.at[0] == '"')
+        value = (struct dt_slice){value.at + 1, value.size - 2};
+    n = value.size < size ? value.size : size - 1;
+    memcpy(text, value.at, n);
+    text[n] = 0;
+    return text;
 }

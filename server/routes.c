@@ -60,7 +60,7 @@ static void route_openapi(struct call *call);
 const struct route routes[] = {
     {"POST", "/v1/jobs", ROLE_USER, false, route_submit, "submit a job, or several copies", ""},
     {"GET", "/v1/jobs", ROLE_USER, true, route_jobs, "list jobs",
-     "state user name queue limit cursor order"},
+     "state user name queue limit cursor order view"},
     {"GET", "/v1/jobs/{id}", ROLE_USER, true, route_job, "one job", ""},
     {"GET", "/v1/jobs/{id}/spec", ROLE_USER, true, route_job_spec,
      "its specification, resolved and as written", ""},

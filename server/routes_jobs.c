@@ -249,6 +249,7 @@ static bool is_listed(const struct call *call, const struct dt_job *job)
 /* What of a list is asked for. */
 struct list_ask {
     bool is_oldest;
+    bool is_rows; /* view=row: only what lists show */
     int64_t limit, cursor;
 };
 
@@ -275,6 +276,10 @@ static void list_write(struct dt_buf *text, struct call *call, const struct list
         }
         if (written++)
             dt_buf_byte(text, ',');
+        if (ask->is_rows) {
+            dt_api_job_row(text, job);
+            continue;
+        }
         tree = dt_api_job_tree(job);
         dt_json_write(text, tree);
         dt_tree_free(tree);
@@ -294,6 +299,7 @@ void route_jobs(struct call *call)
     const struct dt_job **all;
     size_t count = 0, room = 0;
 
+    ask.is_rows = strcmp(call_query(call, "view", "full"), "row") == 0;
     ask.is_oldest = strcmp(call_query(call, "order", "newest"), "oldest") == 0;
     if (!call_query_int(call, "limit", 1, LIST_MAX, &ask.limit) ||
         !call_query_int(call, "cursor", 1, INT64_MAX, &ask.cursor))

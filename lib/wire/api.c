@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "dt/base/json.h"
 #include "dt/base/units.h"
 #include "dt/wire/msg.h"
 
@@ -167,6 +168,46 @@ struct dt_tree *dt_api_job_tree(const struct dt_job *job)
     put_dirs(tree, job);
     dt_tree_put_u64(tree, "version", job->version);
     return tree;
+}
+
+static void row_text(struct dt_buf *buf, const char *key, const char *text)
+{
+    if (!text)
+        return;
+    dt_buf_print(buf, ",\"%s\":", key);
+    dt_json_quote(buf, text, strlen(text));
+}
+
+void dt_api_job_row(struct dt_buf *buf, const struct dt_job *job)
+{
+    const struct dt_progress *progress = &job->progress;
+    const struct dt_spec *spec = job->spec;
+    char text[40];
+
+    dt_job_id_format(job->id, text, sizeof(text));
+    dt_buf_print(buf, "{\"id\":\"%s\"", text);
+    row_text(buf, "name", spec->name);
+    row_text(buf, "user", job->owner.name);
+    row_text(buf, "queue", spec->queue);
+    row_text(buf, "state", dt_job_state_name(job->state));
+    row_text(buf, "reason", reason_of(job));
+    dt_format_instant(job->submitted_wall_ms, text, sizeof(text));
+    row_text(buf, "submitted", job->submitted_wall_ms ? text : NULL);
+    dt_buf_print(buf, ",\"gen\":%lld,\"nodes\":%d,\"ranks\":%lld,\"restarts\":{\"total\":%d}",
+                 (long long)job->gen, spec->nodes_min,
+                 (long long)spec->nodes_min * spec->ranks_per_node, job->restarts.total);
+    if (progress->step >= 0 || progress->phase[0]) {
+        dt_buf_print(buf, ",\"progress\":{\"step\":%lld,\"steps\":%lld",
+                     (long long)progress->step, (long long)steps_asked(job));
+        row_text(buf, "loss", progress->loss[0] ? progress->loss : NULL);
+        dt_buf_byte(buf, '}');
+    }
+    if (progress->checkpoint_step >= 0)
+        dt_buf_print(buf, ",\"checkpoint\":{\"step\":%lld}",
+                     (long long)progress->checkpoint_step);
+    dt_buf_text(buf, ",\"dirs\":{\"output\":");
+    dt_json_quote(buf, job->output_dir, strlen(job->output_dir));
+    dt_buf_text(buf, "}}");
 }
 
 static void put_counts(struct dt_tree *tree, const char *key, const struct dt_inventory *has,

@@ -6,6 +6,9 @@
 
 /* A job as the API shows it; the caller frees. */
 struct dt_tree *dt_api_job_tree(const struct dt_job *job);
+/* Append what lists show of a job: the same members and names as dt_api_job_tree, without those
+ * that are null, as JSON at once. A tenth of the cost: lists have thousands of rows. */
+void dt_api_job_row(struct dt_buf *buf, const struct dt_job *job);
 /* A node; now_ms gives heard_ms_ago. */
 struct dt_tree *dt_api_node_tree(const struct dt_node *node, int64_t now_ms);
 /* application/problem+json of an error; problems may be NULL. */

@@ -69,3 +69,20 @@ TEST(slice__ends_on_every_cut_text)
         CHECK(!dt_slice_member(map, "z", &value));
     }
 }
+
+TEST(slice__gives_the_text_of_scalars)
+{
+    struct dt_slice map = of("{\"a\":\"plain\","
+                             "\"b\":\"q\\\"\\u00e9\\\\\",\"c\":-1.5e3,"
+                             "\"d\":null,\"e\":[1],\"f\":\"long enough to be cut\","
+                             "\"g\":\"\\\\\",\"h\":true}");
+    static const char *const rows[][2] = {
+        {"a", "plain"}, {"b", "q\"\xc3\xa9\\"}, {"c", "-1.5e3"}, {"d", ""},    {"e", ""},
+        {"f", "long enoug"}, {"g", "\\"},          {"h", "true"}, {"none", ""}};
+    char text[11];
+
+    for (size_t i = 0; i < DT_COUNT(rows); i++)
+        CHECK_TEXT(dt_slice_text(map, rows[i][0], text, sizeof(text)), rows[i][1]);
+    CHECK_TEXT(dt_slice_text(of(""), "a", text, sizeof(text)), "");
+    CHECK_TEXT(dt_slice_text(of("{\"a\":\"no end"), "a", text, sizeof(text)), "");
+}
