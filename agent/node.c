@@ -13,17 +13,25 @@
 
 #include "agent.h"
 #include "dt/os/proc.h"
+#include "topology.h"
 
-/* Cores by hwloc (SMT threads count once); the kernel's number when it does not know. */
-static int core_count(void)
+/* Cores by hwloc (SMT threads count once); the kernel's number when it does not know. What hwloc
+ * found stays in the run directory: MPI reads it there, where looking again at every PCI device
+ * costs each rank of each generation tens of milliseconds. */
+static int topology_read(const char *run_dir)
 {
     hwloc_topology_t topology;
     int cores = 0;
+    char path[400];
 
+    snprintf(path, sizeof(path), "%s/" TOPOLOGY_FILE, run_dir);
     if (hwloc_topology_init(&topology) == 0) {
-        hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
-        if (hwloc_topology_load(topology) == 0)
+        hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+        if (hwloc_topology_load(topology) == 0) {
             cores = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE);
+            if (hwloc_topology_export_xml(topology, path, 0))
+                unlink(path); /* they look for themselves */
+        }
         hwloc_topology_destroy(topology);
     }
     return cores > 0 ? cores : (int)sysconf(_SC_NPROCESSORS_ONLN);
@@ -86,7 +94,7 @@ enum dt_code node_inventory(struct agent *agent, struct dt_err *err)
     snprintf(inventory->version, sizeof(inventory->version), "%s", DT_VERSION);
     inventory->uid = geteuid();
     snprintf(inventory->user, sizeof(inventory->user), "%s", user ? user->pw_name : "?");
-    inventory->cpus = core_count();
+    inventory->cpus = topology_read(agent->run_dir);
     if (sysinfo(&memory) == 0)
         inventory->memory_bytes = (int64_t)memory.totalram * memory.mem_unit;
     find_addresses(inventory, is_loopback);

@@ -9,7 +9,10 @@
 #include "dt/os/proc.h"
 #include "dt/wire/msg.h"
 
-#define RESERVE_MS 200 /* a new idle step starts after the launch that took the last one */
+/* A new idle step starts when the launch that took the last one is over, as its start costs as much
+ * as that of a rank: after so long, or soon after the job has ended. */
+#define RESERVE_MS 1500
+#define RESERVE_SOON_MS 50
 
 struct steps {
     struct agent *agent;
@@ -134,7 +137,7 @@ static void on_closed(void *owner, struct dt_conn *conn, bool is_reset, const ch
     dt_set_remove(&steps->links, (uint64_t)(uintptr_t)conn);
     if (link->gang)
         gangs_step_lost(link->agent, link->gang);
-    dt_timer_set(steps->reserve, RESERVE_MS);
+    dt_timer_set(steps->reserve, RESERVE_SOON_MS);
     dt_free(link);
 }
 

@@ -15,6 +15,7 @@
 #include "dt/os/log.h"
 #include "dt/wire/msg.h"
 #include "step.h"
+#include "topology.h"
 
 #define INFO_MAX 16
 
@@ -261,9 +262,11 @@ static void on_upcalls(void *owner, int fd)
 enum dt_code pmix_open(struct step *step, struct pmix **pmix, struct dt_err *err)
 {
     struct pmix *made = dt_alloc(1, sizeof(*made));
+    bool is_topology_ours;
     pmix_info_t *info;
     pmix_status_t status;
     enum dt_code code;
+    char path[400];
 
     made->step = step;
     snprintf(made->dir, sizeof(made->dir), "%.250s/px%d", step->run_dir, (int)getpid());
@@ -276,11 +279,16 @@ enum dt_code pmix_open(struct step *step, struct pmix **pmix, struct dt_err *err
     made->watch = dt_watch_make(step->loop, made->event_fd, on_upcalls, made);
     server = made;
     setenv("PMIX_MCA_gds", "hash", 1);
+    is_topology_ours = !getenv(TOPOLOGY_VARIABLE) &&
+                       spawn_topology(step, path, sizeof(path)) &&
+                       setenv(TOPOLOGY_VARIABLE, path, 1) == 0;
     PMIX_INFO_CREATE(info, 2);
     PMIX_INFO_LOAD(&info[0], PMIX_HOSTNAME, step->node, PMIX_STRING);
     PMIX_INFO_LOAD(&info[1], PMIX_SERVER_TMPDIR, made->dir, PMIX_STRING);
     status = PMIx_server_init(&module, info, 2);
     PMIX_INFO_FREE(info, 2);
+    if (is_topology_ours)
+        unsetenv(TOPOLOGY_VARIABLE); /* ranks inherit our environment */
     *pmix = made;
     return status == PMIX_SUCCESS ? DT_OK
                                   : dt_fail(err, DT_IO, "PMIx_server_init: %s",

@@ -17,6 +17,7 @@
 #include "dt/os/log.h"
 #include "dt/os/proc.h"
 #include "step.h"
+#include "topology.h"
 
 extern char **environ;
 
@@ -221,13 +222,19 @@ static bool shares_host(const struct step *step)
     return false;
 }
 
+bool spawn_topology(const struct step *step, char *path, size_t size)
+{
+    snprintf(path, size, "%s/" TOPOLOGY_FILE, step->run_dir);
+    return access(path, R_OK) == 0;
+}
+
 /* Open MPI without mpirun (launch.md): the lean set only where it is asked for. */
 static void plan_mpi(const struct step *step, struct plan *plan)
 {
     bool is_shared = shares_host(step), can_name = geteuid() == 0;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     bool is_loopback = strncmp(step->master_addr, "127.", 4) == 0;
-    char shm[200];
+    char shm[200], topology[400];
 
     shm_name(step, shm, sizeof(shm));
     dt_env_set(&plan->texts, "OMPI_MCA_btl_vader_backing_directory", shm); /* 4.x */
@@ -246,6 +253,11 @@ static void plan_mpi(const struct step *step, struct plan *plan)
     dt_env_set(&plan->texts, "OMPI_MCA_hwloc_base_binding_policy", "none");
     dt_env_set(&plan->texts, "OMPI_MCA_orte_externally_bound", "1");
     dt_env_set(&plan->texts, "OMPI_MCA_coll", "^han,adapt");
+    if (!dt_env_get(&plan->texts, TOPOLOGY_VARIABLE) &&
+        spawn_topology(step, topology, sizeof(topology))) {
+        dt_env_set(&plan->texts, TOPOLOGY_VARIABLE, topology);
+        dt_env_set(&plan->texts, TOPOLOGY_IS_OURS, "1");
+    }
     if ((is_shared ? dt_tree_int(step->bundle, "world", 1) : step->ranks_count) > cores)
         dt_env_set(&plan->texts, "OMPI_MCA_mpi_yield_when_idle", "1");
 }
