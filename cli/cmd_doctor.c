@@ -5,12 +5,14 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "api.h"
@@ -69,12 +71,33 @@ static bool is_at_least(const char *version, const char *least)
     return true;
 }
 
+/* What comes out of a pipe until its end or the deadline; bytes. */
+static size_t pipe_read(int fd, char *text, size_t size)
+{
+    int64_t end = dt_clock_ms() + PROGRAM_MS;
+    size_t used = 0;
+
+    while (used + 1 < size) {
+        struct pollfd item = {.fd = fd, .events = POLLIN};
+        int64_t left = end - dt_clock_ms();
+        ssize_t n;
+
+        if (left <= 0 || poll(&item, 1, (int)left) <= 0)
+            break;
+        n = read(fd, text + used, size - 1 - used);
+        if (n <= 0)
+            break;
+        used += (size_t)n;
+    }
+    text[used] = 0;
+    return used;
+}
+
 /* What a program prints with one option, at most size bytes; false when it cannot be run. */
 static bool program_output(const char *path, const char *option, char *text, size_t size)
 {
     char *const words[] = {(char *)(uintptr_t)path, (char *)(uintptr_t)option, NULL};
     struct dt_spawn spawn = {.path = path, .argv = words, .fd_in = -1, .fd_err = -1};
-    int64_t end = dt_clock_ms() + PROGRAM_MS;
     int ends[2], pidfd = -1;
     size_t used = 0;
     pid_t pid;
@@ -88,19 +111,7 @@ static bool program_output(const char *path, const char *option, char *text, siz
         return false;
     }
     close(ends[1]);
-    while (used + 1 < size) {
-        struct pollfd item = {.fd = ends[0], .events = POLLIN};
-        int64_t left = end - dt_clock_ms();
-        ssize_t n;
-
-        if (left <= 0 || poll(&item, 1, (int)left) <= 0)
-            break;
-        n = read(ends[0], text + used, size - 1 - used);
-        if (n <= 0)
-            break;
-        used += (size_t)n;
-    }
-    text[used] = 0;
+    used = pipe_read(ends[0], text, size);
     close(ends[0]);
     close(pidfd);
     return used > 0;
@@ -159,6 +170,42 @@ static void check_redis(struct doctor *doctor)
          "redis-server", text, "dt needs redis 7.0.15 or newer: apt-get install redis-server");
 }
 
+/* Does the library load, and what does symbol (may be NULL) say of its version? In a process of its
+ * own: some (UCX below MPI) begin to work as soon as they are loaded, and complain. */
+static bool library_probe(const char *library, const char *symbol, char version[64])
+{
+    int ends[2], null;
+    size_t used;
+    char text[66];
+    pid_t pid;
+
+    version[0] = 0;
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return false;
+    if ((pid = fork()) == 0) {
+        void *handle, *address;
+        const char *(*function)(void) = NULL;
+
+        if ((null = open("/dev/null", O_WRONLY | O_CLOEXEC)) >= 0)
+            dup2(null, 2);
+        handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
+        address = handle && symbol ? dlsym(handle, symbol) : NULL;
+        memcpy(&function, &address, sizeof(address));
+        snprintf(text, sizeof(text), "+%.60s", function ? function() : "");
+        _exit(handle && write(ends[1], text, strlen(text)) > 0 ? 0 : 1);
+    }
+    close(ends[1]);
+    used = pid > 0 ? pipe_read(ends[0], text, sizeof(text)) : 0;
+    close(ends[0]);
+    if (pid > 0) {
+        kill(pid, SIGKILL); /* over already, unless the library hangs */
+        waitpid(pid, NULL, 0);
+    }
+    if (used)
+        snprintf(version, 64, "%s", text + 1);
+    return used > 0;
+}
+
 /* Package versions that carry needed fixes are the distribution's matter; here the libraries'. */
 static void check_libraries(struct doctor *doctor)
 {
@@ -176,22 +223,15 @@ static void check_libraries(struct doctor *doctor)
     };
 
     for (size_t i = 0; i < DT_COUNT(rows); i++) {
-        void *library = dlopen(rows[i].library, RTLD_LAZY | RTLD_LOCAL);
-        const char *(*function)(void) = NULL;
-        char text[128];
-        void *symbol = library && rows[i].symbol ? dlsym(library, rows[i].symbol) : NULL;
+        char version[64], text[128];
+        bool is_there = library_probe(rows[i].library, rows[i].symbol, version);
 
-        memcpy(&function, &symbol, sizeof(symbol));
-        snprintf(text, sizeof(text), "%s%s%.40s", rows[i].library,
-                 library ? "" : " is not installed", function ? function() : "");
-        if (function)
-            snprintf(text, sizeof(text), "%s, version %.40s", rows[i].library, function());
+        snprintf(text, sizeof(text), "%s%s%s%.40s", rows[i].library,
+                 is_there ? "" : " is not installed", *version ? ", version " : "", version);
         note(doctor,
-             !library ? GRADE_FAIL
-             : function && !is_at_least(function(), rows[i].least) ? GRADE_FAIL : GRADE_OK,
+             !is_there || (*version && !is_at_least(version, rows[i].least)) ? GRADE_FAIL
+                                                                              : GRADE_OK,
              rows[i].check, text, rows[i].remedy);
-        if (library)
-            dlclose(library);
     }
 }
 

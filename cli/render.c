@@ -30,7 +30,6 @@ static struct {
     __typeof__(&scols_line_get_cell) get_cell;
     __typeof__(&scols_cell_set_color) set_color;
     __typeof__(&scols_table_enable_colors) enable_colors;
-    __typeof__(&scols_table_enable_noheadings) enable_noheadings;
     __typeof__(&scols_table_enable_noencoding) enable_noencoding;
     __typeof__(&scols_table_set_termforce) set_termforce;
     __typeof__(&scols_print_table_to_string) print;
@@ -50,7 +49,6 @@ static enum dt_code scols_load(struct dt_err *err)
         {"scols_line_get_cell", &scols.get_cell},
         {"scols_cell_set_color", &scols.set_color},
         {"scols_table_enable_colors", &scols.enable_colors},
-        {"scols_table_enable_noheadings", &scols.enable_noheadings},
         {"scols_table_enable_noencoding", &scols.enable_noencoding},
         {"scols_table_set_termforce", &scols.set_termforce},
         {"scols_print_table_to_string", &scols.print},
@@ -181,7 +179,6 @@ static void table_draw(const struct dt_table *table, bool is_wide, bool has_head
 
     scols.set_termforce(out, is_terminal ? SCOLS_TERMFORCE_AUTO : SCOLS_TERMFORCE_NEVER);
     scols.enable_colors(out, dt_has_colour());
-    scols.enable_noheadings(out, !has_headers);
     /* Cells are harmless already. Without a UTF-8 locale the library would never end on them. */
     scols.enable_noencoding(out, strcmp(nl_langinfo(CODESET), "UTF-8") == 0);
     for (size_t i = 0; i < table->columns_count; i++) {
@@ -194,7 +191,10 @@ static void table_draw(const struct dt_table *table, bool is_wide, bool has_head
     }
     rows_fill(out, table, is_wide);
     if (scols.print(out, &text) == 0 && text && *text) {
-        dt_buf_text(&buf, text);
+        /* Not by the library: some of its versions make room for a heading that is not printed. */
+        const char *rest = has_headers ? NULL : strchr(text, '\n');
+
+        dt_buf_text(&buf, rest ? rest + 1 : text);
         if (buf.data[buf.size - 1] != '\n')
             dt_buf_byte(&buf, '\n');
         dt_put(&buf);
