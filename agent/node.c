@@ -24,7 +24,7 @@ static int topology_read(const char *run_dir)
     int cores = 0;
     char path[400];
 
-    snprintf(path, sizeof(path), "%s/" TOPOLOGY_FILE, run_dir);
+    topology_path(run_dir, path, sizeof(path));
     if (hwloc_topology_init(&topology) == 0) {
         hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
         if (hwloc_topology_load(topology) == 0) {

@@ -1,12 +1,14 @@
-/* Where the agent leaves what hwloc found on this machine, for PMIx and MPI to read. */
+/* What hwloc found on this machine, left by the agent for PMIx and MPI to read. */
 #ifndef DT_AGENT_TOPOLOGY_H
 #define DT_AGENT_TOPOLOGY_H
 
-/* In the agent's run directory; absent when hwloc could not write it. */
-#define TOPOLOGY_FILE "topology.xml"
+#include "dt/base/base.h"
 
 /* hwloc's own variables: read the file; it is of this machine, so binding works. */
 #define TOPOLOGY_VARIABLE "HWLOC_XMLFILE"
 #define TOPOLOGY_IS_OURS "HWLOC_THISSYSTEM"
+
+/* The file in the agent's run directory. Returns whether it is there. */
+bool topology_path(const char *run_dir, char *path, size_t size);
 
 #endif

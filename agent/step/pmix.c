@@ -280,7 +280,7 @@ enum dt_code pmix_open(struct step *step, struct pmix **pmix, struct dt_err *err
     server = made;
     setenv("PMIX_MCA_gds", "hash", 1);
     is_topology_ours = !getenv(TOPOLOGY_VARIABLE) &&
-                       spawn_topology(step, path, sizeof(path)) &&
+                       topology_path(step->run_dir, path, sizeof(path)) &&
                        setenv(TOPOLOGY_VARIABLE, path, 1) == 0;
     PMIX_INFO_CREATE(info, 2);
     PMIX_INFO_LOAD(&info[0], PMIX_HOSTNAME, step->node, PMIX_STRING);

@@ -222,12 +222,6 @@ static bool shares_host(const struct step *step)
     return false;
 }
 
-bool spawn_topology(const struct step *step, char *path, size_t size)
-{
-    snprintf(path, size, "%s/" TOPOLOGY_FILE, step->run_dir);
-    return access(path, R_OK) == 0;
-}
-
 /* Open MPI without mpirun (launch.md): the lean set only where it is asked for. */
 static void plan_mpi(const struct step *step, struct plan *plan)
 {
@@ -254,7 +248,7 @@ static void plan_mpi(const struct step *step, struct plan *plan)
     dt_env_set(&plan->texts, "OMPI_MCA_orte_externally_bound", "1");
     dt_env_set(&plan->texts, "OMPI_MCA_coll", "^han,adapt");
     if (!dt_env_get(&plan->texts, TOPOLOGY_VARIABLE) &&
-        spawn_topology(step, topology, sizeof(topology))) {
+        topology_path(step->run_dir, topology, sizeof(topology))) {
         dt_env_set(&plan->texts, TOPOLOGY_VARIABLE, topology);
         dt_env_set(&plan->texts, TOPOLOGY_IS_OURS, "1");
     }

@@ -82,8 +82,6 @@ void spawn_kill(struct step *step);
 bool spawn_is_gone(struct step *step);
 /* Wait for ended children that are not ranks. */
 void spawn_reap_strays(struct step *step);
-/* The agent's topology file; false when there is none. */
-bool spawn_topology(const struct step *step, char *path, size_t size);
 /* Free what the generation left: groups, watches, sockets, shared memory. */
 void spawn_clean(struct step *step);
 
