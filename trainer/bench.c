@@ -79,8 +79,7 @@ static enum dt_code measure(struct exec *exec, struct figures *figures, struct d
 
 int bench_run(struct config *config, struct comm *comm, const struct op_table *ops)
 {
-    struct dt_run_shape shape = {.model = config->model, .seq = config->seq,
-                                 .micro_batch = config->micro_batch, .threads = ops->threads};
+    struct dt_run_shape shape = config_run_shape(config, ops->threads);
     struct figures figures = {.count = config->steps};
     struct dt_err err = {0};
     struct model model;

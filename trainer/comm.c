@@ -35,15 +35,15 @@ enum dt_code comm_all_reduce_u64(struct comm *comm, uint64_t *data, int64_t coun
     return all_reduce(comm, data, count, (const int[2]){COMM_U64, (int)fold}, err);
 }
 
-enum dt_code comm_sum_begin(struct comm *comm, float *data, int64_t count,
-                            struct dt_err *err)
+enum dt_code comm_sum_begin(struct comm *comm, void *data, int64_t count,
+                            enum comm_type type, struct dt_err *err)
 {
     double begin = clock_seconds();
     enum dt_code code;
 
-    code = comm->table->sum_begin(comm, data, count, err);
+    code = comm->table->sum_begin(comm, data, count, type, err);
     comm->wait_s += clock_seconds() - begin;
-    comm->bytes_sent += dt_reduce_bytes(count, comm->size);
+    comm->bytes_sent += dt_reduce_bytes(count, comm->size) * (type == COMM_U64 ? 2 : 1);
     return code;
 }
 

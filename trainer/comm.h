@@ -21,14 +21,15 @@ struct comm {
     double wait_s;        /* spent inside collectives */
 };
 
-/* A carrier. sum_begin starts a sum of floats that sum_finish completes. */
+/* A carrier. sum_begin starts a sum of F32 or U64 elements that sum_finish completes. */
 struct comm_table {
     const char *name;
     enum dt_code (*all_reduce)(struct comm *comm, void *data, int64_t count,
                                const int kind[2], struct dt_err *err); /* comm_type, comm_fold */
     enum dt_code (*broadcast)(struct comm *comm, void *bytes, int64_t size, int root,
                               struct dt_err *err);
-    enum dt_code (*sum_begin)(struct comm *comm, float *data, int64_t count, struct dt_err *err);
+    enum dt_code (*sum_begin)(struct comm *comm, void *data, int64_t count, enum comm_type type,
+                              struct dt_err *err);
     enum dt_code (*sum_poke)(struct comm *comm); /* let begun sums advance; cheap */
     enum dt_code (*sum_finish)(struct comm *comm, struct dt_err *err); /* all begun ones */
     void (*close)(struct comm *comm);
@@ -55,9 +56,10 @@ DT_MUST_USE enum dt_code comm_all_reduce_f64(struct comm *comm, double *data, in
 DT_MUST_USE enum dt_code comm_all_reduce_u64(struct comm *comm, uint64_t *data, int64_t count,
                                              enum comm_fold fold, struct dt_err *err);
 
-/* Begin to sum data in place; it is not touched until comm_sum_finish. */
-DT_MUST_USE enum dt_code comm_sum_begin(struct comm *comm, float *data, int64_t count,
-                                        struct dt_err *err);
+/* Begin to sum data (of F32 or U64, modulo 2^64) in place; it is not touched until
+ * comm_sum_finish. */
+DT_MUST_USE enum dt_code comm_sum_begin(struct comm *comm, void *data, int64_t count,
+                                        enum comm_type type, struct dt_err *err);
 
 /* Let begun sums advance. */
 void comm_sum_poke(struct comm *comm);

@@ -60,10 +60,11 @@ static enum dt_code sum_finish(struct comm *comm, struct dt_err *err)
     return status == MPI_SUCCESS ? DT_OK : fail_mpi(err, "sum of gradients", status);
 }
 
-static enum dt_code sum_begin(struct comm *comm, float *data, int64_t count,
+static enum dt_code sum_begin(struct comm *comm, void *data, int64_t count, enum comm_type type,
                               struct dt_err *err)
 {
     struct mpi_world *world = comm->self;
+    int64_t width = type == COMM_F32 ? (int64_t)sizeof(float) : (int64_t)sizeof(uint64_t);
     enum dt_code code;
 
     for (int64_t at = 0; at < count; at += PIECE) {
@@ -72,8 +73,10 @@ static enum dt_code sum_begin(struct comm *comm, float *data, int64_t count,
 
         if (world->pending_count == PENDING_MAX && (code = sum_finish(comm, err)))
             return code;
-        status = MPI_Iallreduce(MPI_IN_PLACE, data + at, (int)(left < PIECE ? left : PIECE),
-                                MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD,
+        status = MPI_Iallreduce(MPI_IN_PLACE, (char *)data + at * width,
+                                (int)(left < PIECE ? left : PIECE),
+                                type == COMM_F32 ? MPI_FLOAT : MPI_UINT64_T, MPI_SUM,
+                                MPI_COMM_WORLD,
                                 &world->pending[world->pending_count++]);
         if (status != MPI_SUCCESS)
             return fail_mpi(err, "sum of gradients", status);

@@ -15,10 +15,10 @@ static enum dt_code broadcast(struct comm *comm, void *bytes, int64_t size, int 
     return DT_OK;
 }
 
-static enum dt_code sum_begin(struct comm *comm, float *data, int64_t count,
+static enum dt_code sum_begin(struct comm *comm, void *data, int64_t count, enum comm_type type,
                               struct dt_err *err)
 {
-    (void)comm, (void)data, (void)count, (void)err;
+    (void)comm, (void)data, (void)count, (void)type, (void)err;
     return DT_OK;
 }
 

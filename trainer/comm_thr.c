@@ -24,6 +24,17 @@ static void fold_f32(float *out, float *const *in, int count_in, struct dt_span 
     }
 }
 
+static void fold_u64(uint64_t *out, uint64_t *const *in, int count_in, struct dt_span span)
+{
+    for (int64_t i = span.first; i < span.first + span.count; i++) {
+        uint64_t sum = in[0][i];
+
+        for (int rank = 1; rank < count_in; rank++)
+            sum += in[rank][i];
+        out[i] = sum;
+    }
+}
+
 static double fold_two_f64(double left, double right, int fold)
 {
     if (fold == COMM_SUM)
@@ -91,23 +102,28 @@ static enum dt_code broadcast(struct comm *comm, void *bytes, int64_t size, int 
 }
 
 /* Each rank sums its share into its own buffer, then takes the others' shares from theirs. */
-static enum dt_code sum_begin(struct comm *comm, float *data, int64_t count,
+static enum dt_code sum_begin(struct comm *comm, void *data, int64_t count, enum comm_type type,
                               struct dt_err *err)
 {
     struct world *world = comm->self;
+    size_t width = type == COMM_F32 ? sizeof(float) : sizeof(uint64_t);
+    struct dt_span mine = dt_share(count, comm->size, comm->rank);
 
     (void)err;
     world->data[comm->rank] = data;
     pthread_barrier_wait(&world->barrier);
-    fold_f32(data, (float *const *)world->data, comm->size,
-             dt_share(count, comm->size, comm->rank));
+    if (type == COMM_F32)
+        fold_f32(data, (float *const *)world->data, comm->size, mine);
+    else
+        fold_u64(data, (uint64_t *const *)world->data, comm->size, mine);
     pthread_barrier_wait(&world->barrier);
     for (int rank = 0; rank < comm->size; rank++) {
         struct dt_span span = dt_share(count, comm->size, rank);
 
         if (rank != comm->rank)
-            memcpy(data + span.first, (float *)world->data[rank] + span.first,
-                   (size_t)span.count * sizeof(*data));
+            memcpy((char *)data + (size_t)span.first * width,
+                   (char *)world->data[rank] + (size_t)span.first * width,
+                   (size_t)span.count * width);
     }
     pthread_barrier_wait(&world->barrier);
     return DT_OK;

@@ -114,6 +114,32 @@ static enum dt_code read_paths(const struct dt_tree *member, const char *key, ch
     return DT_OK;
 }
 
+/* The weights of a list of files: all have one, or none has. */
+static enum dt_code read_weights(const struct dt_tree *train, struct config *config,
+                                 struct dt_err *err)
+{
+    const struct dt_tree *item = train && train->kind == DT_TREE_LIST ? train->first : NULL;
+    size_t weighted = 0;
+    enum dt_code code;
+
+    config->weights = dt_alloc(config->train_count + 1, sizeof(*config->weights));
+    for (size_t i = 0; item; item = item->next, i++) {
+        const struct dt_tree *weight = dt_tree_get(item, "weight");
+
+        weighted += weight != NULL;
+        if ((code = read_number(weight, "trainer.data.train.weight", &config->weights[i], err)))
+            return code;
+    }
+    if (weighted && weighted != config->train_count)
+        return dt_fail(err, DT_INVALID, "trainer.data.train: %zu of %zu files have a weight, "
+                       "expected all or none", weighted, config->train_count);
+    if (!weighted) {
+        dt_free(config->weights);
+        config->weights = NULL;
+    }
+    return DT_OK;
+}
+
 static enum dt_code read_data(const struct dt_tree *data, struct config *config,
                               struct dt_err *err)
 {
@@ -122,7 +148,8 @@ static enum dt_code read_data(const struct dt_tree *data, struct config *config,
     if ((code = read_paths(dt_tree_get(data, "text"), "text", &config->text,
                            &config->text_count, err)) ||
         (code = read_paths(dt_tree_get(data, "train"), "train", &config->train,
-                           &config->train_count, err)))
+                           &config->train_count, err)) ||
+        (code = read_weights(dt_tree_get(data, "train"), config, err)))
         return code;
     config->eval = dt_copy_text(dt_tree_str(data, "eval", NULL));
     if ((config->text_count == 0) == (config->train_count == 0))
@@ -130,6 +157,22 @@ static enum dt_code read_data(const struct dt_tree *data, struct config *config,
     if (config->text_count && config->model.vocab < 256)
         return dt_fail(err, DT_INVALID, "trainer.model.vocab (%lld) is too small for bytes",
                        (long long)config->model.vocab);
+    return DT_OK;
+}
+
+/* Members that say how to compute, not what. */
+static enum dt_code read_way(const struct dt_tree *trainer, struct config *config,
+                             struct dt_err *err)
+{
+    const char *word = dt_tree_str(trainer, "recompute", "none");
+
+    if (!dt_recompute_read(word, &config->recompute))
+        return dt_fail(err, DT_INVALID, "trainer.recompute: expected none, selective or full, "
+                       "found %s", word);
+    if (dt_tree_str(trainer, "tokenizer", NULL))
+        return dt_fail(err, DT_UNSUPPORTED, "trainer.tokenizer is not supported: token shards "
+                       "hold numbers already");
+    config->is_deterministic = dt_tree_bool(trainer, "deterministic", false);
     return DT_OK;
 }
 
@@ -198,13 +241,18 @@ static enum dt_code read_schedule(const struct dt_tree *trainer, struct config *
 {
     const struct dt_tree *map = dt_tree_get(trainer, "schedule");
     const struct dt_tree *eval = dt_tree_get(trainer, "eval");
+    static const char *const falls[] = {"cosine", "linear", "constant"};
     const char *name = dt_tree_str(map, "name", "cosine");
     const char *precision = dt_tree_str(trainer, "precision", "fp32");
     int64_t warmup = config->steps < 100 ? 1 : config->steps / 100;
+    size_t fall = 0;
     enum dt_code code;
 
-    if (strcmp(name, "cosine") != 0)
-        return dt_fail(err, DT_INVALID, "trainer.schedule.name: expected cosine, found %s", name);
+    while (strcmp(name, falls[fall]) != 0)
+        if (++fall == DT_COUNT(falls))
+            return dt_fail(err, DT_INVALID, "trainer.schedule.name: expected cosine, linear or "
+                           "constant, found %s", name);
+    config->lr.fall = (enum lr_fall)fall;
     if (strcmp(precision, "fp32") != 0)
         return dt_fail(err, DT_INVALID, "trainer.precision: %s is not supported on the CPU; "
                        "expected fp32", precision);
@@ -284,6 +332,7 @@ enum dt_code config_read(const struct dt_tree *tree, struct config *config, stru
     if ((code = read_model(dt_tree_get(trainer, "model"), trainer, &draft, err)) ||
         (code = read_data(dt_tree_get(trainer, "data"), &draft, err)) ||
         (code = read_length(trainer, &draft, err)) ||
+        (code = read_way(trainer, &draft, err)) ||
         (code = read_optimizer(trainer, &draft, err)) ||
         (code = read_schedule(trainer, &draft, err)) ||
         (code = read_int(trainer, "seed", 0, &seed, err)) ||
@@ -298,6 +347,14 @@ out:
     return code;
 }
 
+struct dt_run_shape config_run_shape(const struct config *config, int threads)
+{
+    return (struct dt_run_shape){.model = config->model, .seq = config->seq,
+                                 .micro_batch = config->micro_batch, .threads = threads,
+                                 .recompute = config->recompute,
+                                 .is_exact = config->is_deterministic};
+}
+
 void config_release(struct config *config)
 {
     for (size_t i = 0; i < config->text_count; i++)
@@ -306,6 +363,7 @@ void config_release(struct config *config)
         dt_free(config->train[i]);
     dt_free(config->text);
     dt_free(config->train);
+    dt_free(config->weights);
     dt_free(config->eval);
     dt_free(config->output_dir);
     dt_free(config->checkpoint_dir);

@@ -16,8 +16,11 @@ struct config {
     size_t text_count;
     char **train;         /* train_count token shards */
     size_t train_count;
+    double *weights;      /* train_count shares, or NULL: by size */
     char *eval;           /* token shard, or NULL */
     int64_t seq, micro_batch, global_batch, steps;
+    enum dt_recompute recompute;
+    bool is_deterministic; /* the same bits with any number of ranks */
     struct lr_schedule lr;
     double beta1, beta2, eps, decay, clip;
     uint64_t seed;
@@ -36,6 +39,9 @@ struct config {
  */
 DT_MUST_USE enum dt_code config_read(const struct dt_tree *tree, struct config *config,
                                      struct dt_err *err);
+
+/* The shape of a rank's run with these threads. */
+struct dt_run_shape config_run_shape(const struct config *config, int threads);
 
 /* Free the texts and zero it. */
 void config_release(struct config *config);

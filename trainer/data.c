@@ -64,7 +64,8 @@ static enum dt_code add_file(struct data *data, const char *path, struct dt_err 
         data->files = dt_realloc(data->files, data->files_count ? 2 * data->files_count : 1,
                                  sizeof(*data->files));
     file = &data->files[data->files_count++];
-    *file = (struct data_file){dt_copy_text(path), status.st_size, data->size, -1};
+    *file = (struct data_file){.path = dt_copy_text(path), .size = status.st_size,
+                               .first = data->size, .fd = -1};
     data->size += file->size;
     return DT_OK;
 }
@@ -91,11 +92,21 @@ static enum dt_code fingerprint_file(struct dt_sha256 *sha, const struct data_fi
     return DT_OK;
 }
 
-/* Load or keep open, fingerprint, count samples. */
-static enum dt_code open_all(struct data *data, struct dt_err *err)
+static void hex_of(struct dt_sha256 *sha, char hex[DT_SHA256_HEX_BYTES])
 {
     static const char digits[] = "0123456789abcdef";
     unsigned char digest[DT_SHA256_BYTES];
+
+    dt_sha256_end(sha, digest);
+    for (size_t i = 0; i < DT_SHA256_BYTES; i++) {
+        hex[2 * i] = digits[digest[i] >> 4];
+        hex[2 * i + 1] = digits[digest[i] & 15];
+    }
+}
+
+/* Load or keep open, fingerprint, count samples. */
+static enum dt_code open_all(struct data *data, struct dt_err *err)
+{
     struct dt_sha256 sha;
     bool in_memory = data->size <= IN_MEMORY_MAX;
     enum dt_code code = DT_OK;
@@ -122,11 +133,7 @@ static enum dt_code open_all(struct data *data, struct dt_err *err)
         else
             file->fd = fd;
     }
-    dt_sha256_end(&sha, digest);
-    for (size_t i = 0; i < DT_SHA256_BYTES; i++) {
-        data->fingerprint[2 * i] = digits[digest[i] >> 4];
-        data->fingerprint[2 * i + 1] = digits[digest[i] & 15];
-    }
+    hex_of(&sha, data->fingerprint);
     data->row = dt_alloc((size_t)(data->seq + 1), (size_t)data->width);
     data->samples = data->size / data->width > data->seq
                         ? (data->size / data->width - 1) / data->seq : 0;
@@ -191,6 +198,56 @@ enum dt_code data_open_shards(struct data *data, char *const *paths, size_t coun
     return code;
 }
 
+static void fingerprint_weights(struct data *data, const double *weights)
+{
+    struct dt_sha256 sha;
+    char text[64];
+
+    dt_sha256_init(&sha);
+    dt_sha256_add(&sha, data->fingerprint, strlen(data->fingerprint));
+    for (size_t i = 0; i < data->files_count; i++) {
+        snprintf(text, sizeof(text), " %.17g", weights[i]);
+        dt_sha256_add(&sha, text, strlen(text));
+    }
+    hex_of(&sha, data->fingerprint);
+}
+
+enum dt_code data_weigh(struct data *data, const double *weights, struct dt_err *err)
+{
+    double total = 0, before = 0;
+    int64_t epoch = 0, given = 0;
+
+    for (size_t i = 0; i < data->files_count; i++) {
+        struct data_file *file = &data->files[i];
+        int64_t tokens = file->size / data->width;
+
+        file->samples = tokens > data->seq ? (tokens - 1) / data->seq : 0;
+        if (weights[i] > 0 && file->samples == 0)
+            return dt_fail(err, DT_INVALID, "token shard %s: %lld tokens are less than one sample "
+                           "of %lld (and one more)", file->path, (long long)tokens,
+                           (long long)data->seq);
+        total += weights[i];
+        epoch += weights[i] > 0 ? file->samples : 0;
+    }
+    if (!(total > 0))
+        return dt_fail(err, DT_INVALID, "trainer.data.train: every weight is 0");
+    for (size_t i = 0; i < data->files_count; i++) {
+        struct data_file *file = &data->files[i];
+        int64_t end;
+
+        before += weights[i];
+        end = i + 1 == data->files_count ? epoch
+                                         : (int64_t)((double)epoch * (before / total) + 0.5);
+        file->share_first = given;
+        file->share = weights[i] > 0 ? end - given : 0;
+        given += file->share;
+    }
+    data->samples = given;
+    data->is_weighted = true;
+    fingerprint_weights(data, weights);
+    return DT_OK;
+}
+
 void data_open_noise(struct data *data, int64_t samples, int64_t seq, int64_t vocab)
 {
     int64_t tokens = samples * seq + 1;
@@ -237,6 +294,11 @@ static const struct data_file *file_at(const struct data *data, int64_t at)
     return &data->files[low];
 }
 
+static const char *path_at(const struct data *data, int64_t at)
+{
+    return data->files_count ? file_at(data, at)->path : "noise";
+}
+
 /* size bytes from byte at on, over the borders of files. */
 static enum dt_code read_bytes(const struct data *data, int64_t at, int64_t size,
                                unsigned char *out, struct dt_err *err)
@@ -269,6 +331,22 @@ static int64_t token_at(const unsigned char *bytes, int width)
     return token;
 }
 
+/* Where sample number of a weighted order begins, in tokens: its file by the shuffled epoch, then
+ * the next one of the file's own order. */
+static int64_t weighted_token(const struct data *data, uint64_t epoch, uint64_t place)
+{
+    const struct data_file *file = data->files;
+    uint64_t turn, samples, own_seed;
+
+    while (place >= (uint64_t)(file->share_first + file->share))
+        file++;
+    turn = epoch * (uint64_t)file->share + place - (uint64_t)file->share_first;
+    samples = (uint64_t)file->samples;
+    own_seed = data->seed + (uint64_t)(file - data->files + 1) * 0x9e3779b97f4a7c15u;
+    return file->first / data->width +
+           (int64_t)rng_permute(own_seed, turn / samples, samples, turn % samples) * data->seq;
+}
+
 enum dt_code data_read(const struct data *data, int64_t index, int64_t count,
                        int32_t *const ids_targets[2], struct dt_err *err)
 {
@@ -278,16 +356,18 @@ enum dt_code data_read(const struct data *data, int64_t index, int64_t count,
 
     for (int64_t i = 0; i < count; i++) {
         uint64_t number = (uint64_t)(index + i), samples = (uint64_t)data->samples;
-        int64_t sample = (int64_t)rng_permute(data->seed, number / samples, samples,
-                                              number % samples);
+        uint64_t place = rng_permute(data->seed, number / samples, samples, number % samples);
+        int64_t first = data->is_weighted ? weighted_token(data, number / samples, place)
+                                          : (int64_t)place * data->seq;
 
-        code = read_bytes(data, sample * data->seq * data->width, (int64_t)room, bytes, err);
+        code = read_bytes(data, first * data->width, (int64_t)room, bytes, err);
         for (int64_t t = 0; t <= data->seq && !code; t++) {
             int64_t token = token_at(bytes + t * data->width, data->width);
 
             if (token >= data->vocab)
-                code = dt_fail(err, DT_IO, "sample %lld holds token %lld, but the vocabulary "
-                               "has %lld", (long long)sample, (long long)token,
+                code = dt_fail(err, DT_IO, "data file %s: token %lld is %lld, but the vocabulary "
+                               "has %lld", path_at(data, (first + t) * data->width),
+                               (long long)(first + t), (long long)token,
                                (long long)data->vocab);
             else if (t < data->seq)
                 ids_targets[0][i * data->seq + t] = (int32_t)token;

@@ -26,6 +26,25 @@ static void find_runs(struct exec *exec)
     }
 }
 
+/*
+ * Scales of exact sums. The mean gradient is kept in steps of about 2^-52, far below Adam's
+ * epsilon; one beyond 2^10 is no training any more and counts as not finite. Losses are rounded so
+ * that doubles add them up exactly.
+ */
+static void find_scales(struct exec *exec)
+{
+    const struct config *config = exec->config;
+    double tokens = (double)(config->global_batch * config->seq);
+    int digits;
+
+    if (!config->is_deterministic)
+        return;
+    frexp(tokens, &digits);
+    exec->grad_scale = ldexp(1, 52 - digits);
+    exec->grad_limit = ldexp(1, 62) / (double)(config->global_batch / config->micro_batch);
+    exec->loss_scale = ldexp(1, 46 - digits);
+}
+
 void exec_open(struct exec *exec, const struct config *config, const struct data *data,
                struct comm *comm, struct model *model)
 {
@@ -35,7 +54,8 @@ void exec_open(struct exec *exec, const struct config *config, const struct data
                            dt_mesh_coords(&exec->mesh, comm->rank).data);
     dt_buckets_init(&exec->buckets, &model->run.model, BUCKET_BYTES);
     dt_schedule_data(&exec->schedule, exec->share.count, model->run.model.layers,
-                     &exec->buckets);
+                     &exec->buckets, config->is_deterministic);
+    find_scales(exec);
     find_runs(exec);
 }
 
@@ -65,6 +85,12 @@ static enum dt_code read_batch(struct exec *exec, const struct data *data, int64
     return code;
 }
 
+/* With exact sums the loss of a micro-batch is a whole number of 1 / loss_scale. */
+static double exact_loss(const struct exec *exec, double loss)
+{
+    return exec->loss_scale > 0 ? rint(loss * exec->loss_scale) / exec->loss_scale : loss;
+}
+
 static enum dt_code run_forward(struct exec *exec, int64_t index, struct tally *tally,
                                 struct dt_err *err)
 {
@@ -75,7 +101,7 @@ static enum dt_code run_forward(struct exec *exec, int64_t index, struct tally *
 
     if (code)
         return code;
-    tally->loss += model_forward(exec->model, true);
+    tally->loss += exact_loss(exec, model_forward(exec->model, true));
     tally->tokens += exec->config->micro_batch * exec->config->seq;
     return DT_OK;
 }
@@ -128,9 +154,13 @@ static void update(struct exec *exec, const struct step_result *result)
 static enum dt_code run_step(struct exec *exec, const bool wants[2], const struct tally *tally,
                              struct step_result *result, struct dt_err *err)
 {
-    enum dt_code code = agree(exec, wants, tally, result, err);
+    const struct model *m = exec->model;
+    enum dt_code code;
 
-    if (code)
+    if (m->sums)
+        m->ops->unfold(&(struct op_fold){m->grads, m->sums, m->params_count, exec->grad_scale,
+                                         exec->grad_limit});
+    if ((code = agree(exec, wants, tally, result, err)))
         return code;
     exec->consumed += exec->config->global_batch;
     result->lr = lr_at(&exec->config->lr, exec->consumed);
@@ -143,8 +173,29 @@ static enum dt_code run_reduce(struct exec *exec, int64_t index, struct dt_err *
 {
     const struct dt_span *span = &exec->buckets.items[index].span;
 
-    return comm_sum_begin(exec->comm, exec->model->grads + span->first, span->count,
+    if (exec->config->is_deterministic)
+        return comm_sum_begin(exec->comm, exec->model->sums + span->first, span->count, COMM_U64,
+                              err);
+    return comm_sum_begin(exec->comm, exec->model->grads + span->first, span->count, COMM_F32,
                           err);
+}
+
+static void run_zero(const struct exec *exec)
+{
+    const struct model *m = exec->model;
+
+    m->ops->fill_zero(m->grads, m->params_count);
+    if (m->sums)
+        m->ops->fill_zero((float *)m->sums, 2 * m->params_count);
+}
+
+static void run_fold(const struct exec *exec, struct tally *tally)
+{
+    const struct model *m = exec->model;
+
+    if (!m->ops->fold(&(struct op_fold){m->grads, m->sums, m->params_count, exec->grad_scale,
+                                        exec->grad_limit}))
+        tally->loss = NAN; /* every rank learns of it by the loss, and skips */
 }
 
 enum dt_code exec_step(struct exec *exec, const bool wants[2], struct step_result *result,
@@ -160,7 +211,7 @@ enum dt_code exec_step(struct exec *exec, const bool wants[2], struct step_resul
 
         switch (action->what) {
         case DT_DO_ZERO:
-            exec->model->ops->fill_zero(exec->model->grads, exec->model->params_count);
+            run_zero(exec);
             break;
         case DT_DO_FORWARD:
             code = run_forward(exec, action->index, &tally, err);
@@ -170,6 +221,9 @@ enum dt_code exec_step(struct exec *exec, const bool wants[2], struct step_resul
                 model_backward(exec->model, layer);
                 comm_sum_poke(exec->comm);
             }
+            break;
+        case DT_DO_FOLD:
+            run_fold(exec, &tally);
             break;
         case DT_DO_REDUCE:
             code = run_reduce(exec, action->index, err);
@@ -199,7 +253,7 @@ enum dt_code exec_eval(struct exec *exec, const struct data *data, int64_t count
     for (int64_t i = exec->comm->rank; i < count && !code; i += exec->comm->size) {
         code = read_batch(exec, data, i * exec->config->micro_batch, &tally, err);
         if (!code)
-            tally.loss += model_forward(exec->model, false);
+            tally.loss += exact_loss(exec, model_forward(exec->model, false));
         tally.tokens += exec->config->micro_batch * exec->config->seq;
     }
     words[0] = tally.loss;

@@ -27,6 +27,8 @@ struct exec {
     size_t runs_count;
     int64_t consumed;              /* samples before the step */
     int64_t optimizer_step;        /* updates done, for the bias correction */
+    double grad_scale, loss_scale; /* of exact sums, powers of two; 0: sums are inexact */
+    double grad_limit;
 };
 
 /* What came out of a step, the same on every rank but for the times. */

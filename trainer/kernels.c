@@ -279,6 +279,31 @@ static void adamw(const struct op_adamw *op, struct slice elements)
     }
 }
 
+/* A product by a power of two is exact, so every instruction set rounds alike. */
+static bool fold(const struct op_fold *op, struct slice elements)
+{
+    bool is_over = false;
+
+    for (int64_t i = elements.first; i < elements.end; i++) {
+        double x = (double)op->g[i] * op->scale;
+        bool fits = x < op->limit && x > -op->limit;
+
+        is_over |= !fits;
+        x = fits ? x : 0;
+        op->sums[i] += (uint64_t)(int64_t)(x < 0 ? x - 0.5 : x + 0.5);
+        op->g[i] = 0;
+    }
+    return !is_over;
+}
+
+static void unfold(const struct op_fold *op, struct slice elements)
+{
+    double back = 1 / op->scale;
+
+    for (int64_t i = elements.first; i < elements.end; i++)
+        op->g[i] = (float)((double)(int64_t)op->sums[i] * back);
+}
+
 /* Each lane in double, so that a large buffer loses nothing. */
 static double sum_squares(const float *x, int64_t size)
 {
@@ -315,6 +340,8 @@ const struct kernels KERNELS = {
     .bias_back = bias_back,
     .cross_entropy = cross_entropy,
     .adamw = adamw,
+    .fold = fold,
+    .unfold = unfold,
     .sum_squares = sum_squares,
     .add = add,
 };

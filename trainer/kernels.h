@@ -24,6 +24,8 @@ struct kernels {
     void (*bias_back)(const struct op_bias *op, struct slice columns);
     void (*cross_entropy)(const struct op_cross_entropy *op, struct slice rows);
     void (*adamw)(const struct op_adamw *op, struct slice elements);
+    bool (*fold)(const struct op_fold *op, struct slice elements); /* false: one was over */
+    void (*unfold)(const struct op_fold *op, struct slice elements);
     double (*sum_squares)(const float *x, int64_t size);
     void (*add)(float *x, const float *y, int64_t size);
 };

@@ -4,8 +4,12 @@
 
 #include "dt/base/base.h"
 
-/* A rise from 0 over warmup samples, then half a cosine down to floor at horizon. */
+/* How the rate falls from peak to floor at horizon: half a cosine, a line, or not at all. */
+enum lr_fall { LR_COSINE, LR_LINEAR, LR_CONSTANT };
+
+/* A rise from 0 over warmup samples, then the fall. */
 struct lr_schedule {
+    enum lr_fall fall;
     double peak, floor;
     int64_t warmup;  /* samples */
     int64_t horizon; /* samples of the whole run, kept in checkpoints */

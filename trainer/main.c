@@ -117,6 +117,8 @@ static int open_data(const struct config *config, struct data *data, struct data
         code = data_open_text(data, config->text, config->text_count, config->seq, err);
     else
         code = data_open_shards(data, config->train, config->train_count, seq_vocab, err);
+    if (!code && config->weights)
+        code = data_weigh(data, config->weights, err);
     if (!code)
         code = train_check_data(config, data, err);
     data->seed = eval->seed = config->seed;

@@ -109,7 +109,8 @@ enum dt_code memory_check(const struct dt_run_shape *run, int ranks, struct dt_e
     dt_fail(err, DT_QUOTA, "the model needs %.1f MiB on each of %d ranks here, %.1f MiB are "
             "there: %s", (double)total / 1048576, ranks, (double)limit / 1048576,
             dt_buf_str(&parts));
-    dt_hint(err, "smaller micro_batch or seq_len, fewer ranks on a node, or more memory_per_node");
+    dt_hint(err, "trainer.recompute: full, smaller micro_batch or seq_len, fewer ranks on a node, "
+                 "or more memory_per_node");
     dt_buf_release(&parts);
     return DT_QUOTA;
 }

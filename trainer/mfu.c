@@ -6,5 +6,6 @@ struct mfu mfu_of(const struct dt_run_shape *run, double tokens_per_s, double pe
     struct dt_flops flops = dt_model_flops(&run->model, run->seq);
     double scale = peak > 0 ? tokens_per_s / (peak * ranks) : 0;
 
-    return (struct mfu){flops.six_n * scale, flops.full * scale};
+    return (struct mfu){flops.six_n * scale, flops.full * scale,
+                        (flops.full + dt_run_again_flops(run)) * scale};
 }

@@ -7,6 +7,7 @@
 struct mfu {
     double six_n; /* 6 N a token */
     double full;  /* with attention scores and head, not causal */
+    double hardware; /* full, and what recomputing adds */
 };
 
 /* Ratios for tokens_per_s over all ranks, each with peak floating-point operations a second. */

@@ -118,8 +118,8 @@ static void turn_qkv(const struct model *m, float *qkv, bool is_back)
             .head = shape->hidden / shape->heads, .is_back = is_back});
 }
 
-/* From the layer's x1 to next (the next layer's x1, or x_end). */
-static void layer_forward(const struct model *m, int64_t layer, float *next)
+/* From the layer's x1 to its activation; x2 is copied to next unless that is NULL. */
+static void layer_inside(const struct model *m, int64_t layer, float *next)
 {
     const struct layer_acts *a = &m->layers[layer];
     const struct layer_map *map = &m->map;
@@ -140,8 +140,34 @@ static void layer_forward(const struct model *m, int64_t layer, float *next)
     linear(m, &(struct linear){a->n2, a->up, h, is_gated ? 2 * f : f, false}, base + map->up,
            at(base, map->up_bias));
     m->ops->act(&(struct op_act){a->up, a->act, tokens, f, is_gated});
-    linear(m, &(struct linear){a->act, next, f, h, true}, base + map->down,
-           at(base, map->down_bias));
+}
+
+/* From the layer's x1 to next (the next layer's x1, or x_end). */
+static void layer_forward(const struct model *m, int64_t layer, float *next)
+{
+    int64_t base = m->first_layer + layer * m->map.size;
+
+    layer_inside(m, layer, next);
+    linear(m, &(struct linear){m->layers[layer].act, next, m->run.model.ffn, m->run.model.hidden,
+                               true}, base + m->map.down, at(base, m->map.down_bias));
+}
+
+/* What forward did not keep of the layer, by the same operations: the same bits. */
+static void layer_again(const struct model *m, int64_t layer)
+{
+    const struct layer_acts *a = &m->layers[layer];
+    struct norm_at first = norm_of_layer(m, layer, 1), second = norm_of_layer(m, layer, 2);
+
+    if (m->held == layer || m->run.recompute == DT_RECOMPUTE_NONE)
+        return;
+    if (m->run.recompute == DT_RECOMPUTE_FULL) {
+        layer_inside(m, layer, NULL);
+        return;
+    }
+    norm(m, &first, a->n1, NULL);
+    norm(m, &second, a->n2, NULL);
+    m->ops->act(&(struct op_act){a->up, a->act, tokens_of(m), m->run.model.ffn,
+                                 m->run.model.arch == DT_ARCH_LLAMA});
 }
 
 double model_forward(struct model *m, bool is_training)
@@ -156,6 +182,7 @@ double model_forward(struct model *m, bool is_training)
         .out = m->layers[0].x1, .tokens = tokens, .hidden = h, .seq = m->run.seq});
     for (int64_t layer = 0; layer < layers; layer++)
         layer_forward(m, layer, layer + 1 < layers ? m->layers[layer + 1].x1 : m->x_end);
+    m->held = layers - 1;
     norm(m, &end, m->n_end, NULL);
     linear(m, &(struct linear){m->n_end, m->logits, h, m->run.model.vocab, false}, m->head, -1);
     m->ops->cross_entropy(&(struct op_cross_entropy){m->logits, m->targets, m->row_loss, tokens,
@@ -175,7 +202,7 @@ static void head_backward(struct model *m)
     norm_back(m, &end);
 }
 
-static void layer_backward(struct model *m, int64_t layer)
+static void layer_backward(const struct model *m, int64_t layer)
 {
     const struct layer_acts *a = &m->layers[layer];
     const struct layer_map *map = &m->map;
@@ -205,9 +232,11 @@ void model_backward(struct model *m, int64_t layer)
     assert(layer >= -1 && layer <= m->run.model.layers);
     if (layer == m->run.model.layers)
         head_backward(m);
-    else if (layer >= 0)
+    else if (layer >= 0) {
+        layer_again(m, layer);
         layer_backward(m, layer);
-    else
+        m->held = -1; /* the gradient took the place of what it came from */
+    } else
         m->ops->embed_back(&(struct op_embed_back){
             .ids = m->ids, .d = m->d, .dtable = m->grads + m->embed,
             .dpositions = m->positions >= 0 ? m->grads + m->positions : NULL,

@@ -13,7 +13,8 @@ struct layer_map {
     int64_t ffn_norm, ffn_norm_bias, up, up_bias, down, down_bias;
 };
 
-/* What one layer keeps from forward for backward. T = micro_batch * seq; sizes in sizes.h. */
+/* What backward wants of one layer. T = micro_batch * seq; sizes in sizes.h. What run.recompute
+ * computes again is the same memory in all layers. */
 struct layer_acts {
     float *x1, *n1;       /* (T, h) input, normed */
     float *rstd1, *mean1; /* (T); mean only for gpt2 */
@@ -31,11 +32,13 @@ struct model {
     int64_t params_count;
     float *params, *grads;     /* (params_count) each, flat, laid out by dt_model_tensor */
     float *adam_m, *adam_v;
+    uint64_t *sums;            /* (params_count) exact sums of gradients, or NULL */
     int64_t embed, positions;  /* offsets; positions -1 for llama */
     int64_t first_layer;
     struct layer_map map;
     int64_t norm, norm_bias, head; /* offsets; head == embed when tied */
     struct layer_acts *layers;     /* run.model.layers */
+    int64_t held;              /* the layer whose values lie in the memory all share; -1: none */
     float *x_end, *n_end, *rstd_end, *mean_end;
     float *logits;             /* (T, V); after forward: their gradient */
     float *d, *dn;             /* (T, h): gradient of the residual stream, of a branch */

@@ -12,22 +12,67 @@ static float *take(struct model *model, enum dt_memory category, int64_t count)
     return model->ops->take((size_t)count * sizeof(float));
 }
 
-static void take_layer(struct model *model, struct layer_acts *acts)
-{
-    const struct dt_layer_room *room = &model->room;
-    float **const fields[] = {&acts->x1, &acts->n1, &acts->o, &acts->x2, &acts->n2};
+/* One buffer of a layer, and the most recomputing under which the layer keeps it. */
+struct buffer {
+    float **at;
+    int64_t count;
+    enum dt_recompute kept;
+};
 
-    for (size_t i = 0; i < DT_COUNT(fields); i++)
-        *fields[i] = take(model, DT_MEMORY_ACTIVATIONS, room->hidden);
-    acts->qkv = take(model, DT_MEMORY_ACTIVATIONS, room->qkv);
-    acts->up = take(model, DT_MEMORY_ACTIVATIONS, room->up);
-    acts->act = take(model, DT_MEMORY_ACTIVATIONS, room->act);
-    acts->lse = take(model, DT_MEMORY_ACTIVATIONS, room->lse);
-    acts->rstd1 = take(model, DT_MEMORY_ACTIVATIONS, room->stat);
-    acts->rstd2 = take(model, DT_MEMORY_ACTIVATIONS, room->stat);
-    if (model->run.model.arch == DT_ARCH_GPT2) {
-        acts->mean1 = take(model, DT_MEMORY_ACTIVATIONS, room->stat);
-        acts->mean2 = take(model, DT_MEMORY_ACTIVATIONS, room->stat);
+#define BUFFERS 13
+
+/* All buffers of a layer; count 0: this model has none. */
+static void buffers_of(const struct model *m, struct layer_acts *a, struct buffer out[BUFFERS])
+{
+    const struct dt_layer_room *room = &m->room;
+    int64_t mean = m->run.model.arch == DT_ARCH_GPT2 ? room->stat : 0;
+    const struct buffer all[BUFFERS] = {
+        {&a->x1, room->hidden, DT_RECOMPUTE_FULL},
+        {&a->n1, room->hidden, DT_RECOMPUTE_NONE},
+        {&a->o, room->hidden, DT_RECOMPUTE_SELECTIVE},
+        {&a->x2, room->hidden, DT_RECOMPUTE_SELECTIVE},
+        {&a->n2, room->hidden, DT_RECOMPUTE_NONE},
+        {&a->qkv, room->qkv, DT_RECOMPUTE_SELECTIVE},
+        {&a->up, room->up, DT_RECOMPUTE_SELECTIVE},
+        {&a->act, room->act, DT_RECOMPUTE_NONE},
+        {&a->lse, room->lse, DT_RECOMPUTE_SELECTIVE},
+        {&a->rstd1, room->stat, DT_RECOMPUTE_SELECTIVE},
+        {&a->rstd2, room->stat, DT_RECOMPUTE_SELECTIVE},
+        {&a->mean1, mean, DT_RECOMPUTE_SELECTIVE},
+        {&a->mean2, mean, DT_RECOMPUTE_SELECTIVE},
+    };
+
+    memcpy(out, all, sizeof(all));
+}
+
+/* Layer 0 has everything; the others share with it what is computed again. */
+static void take_layers(struct model *m)
+{
+    struct buffer first[BUFFERS], own[BUFFERS];
+
+    buffers_of(m, &m->layers[0], first);
+    for (int64_t layer = 0; layer < m->run.model.layers; layer++) {
+        buffers_of(m, &m->layers[layer], own);
+        for (size_t i = 0; i < BUFFERS; i++) {
+            if (own[i].count == 0)
+                continue;
+            if (layer == 0 || m->run.recompute <= own[i].kept)
+                *own[i].at = take(m, DT_MEMORY_ACTIVATIONS, own[i].count);
+            else
+                *own[i].at = *first[i].at;
+        }
+    }
+}
+
+static void close_layers(struct model *m)
+{
+    struct buffer own[BUFFERS];
+
+    for (int64_t layer = m->layers ? m->run.model.layers - 1 : -1; layer >= 0; layer--) {
+        buffers_of(m, &m->layers[layer], own);
+        for (size_t i = 0; i < BUFFERS; i++)
+            if (layer == 0 || m->run.recompute <= own[i].kept)
+                m->ops->release(*own[i].at);
     }
 }
 
@@ -99,9 +144,11 @@ void model_open(struct model *m, const struct dt_run_shape *run, const struct op
     m->grads = take(m, DT_MEMORY_GRADS, m->params_count);
     m->adam_m = take(m, DT_MEMORY_OPTIMIZER, m->params_count);
     m->adam_v = take(m, DT_MEMORY_OPTIMIZER, m->params_count);
+    if (run->is_exact)
+        m->sums = (uint64_t *)take(m, DT_MEMORY_GRADS, 2 * m->params_count);
     m->layers = dt_alloc((size_t)run->model.layers, sizeof(*m->layers));
-    for (int64_t layer = 0; layer < run->model.layers; layer++)
-        take_layer(m, &m->layers[layer]);
+    m->held = -1;
+    take_layers(m);
     m->x_end = take(m, DT_MEMORY_ACTIVATIONS, m->room.hidden);
     m->n_end = take(m, DT_MEMORY_ACTIVATIONS, m->room.hidden);
     m->rstd_end = take(m, DT_MEMORY_ACTIVATIONS, m->room.stat);
@@ -121,26 +168,16 @@ void model_open(struct model *m, const struct dt_run_shape *run, const struct op
     fill_turn(m);
 }
 
-static void close_layer(struct model *m, struct layer_acts *a)
-{
-    float *const memory[] = {a->x1, a->n1, a->rstd1, a->mean1, a->qkv, a->o, a->lse,
-                             a->x2, a->n2, a->rstd2, a->mean2, a->up,  a->act};
-
-    for (size_t i = 0; i < DT_COUNT(memory); i++)
-        m->ops->release(memory[i]);
-}
-
 void model_close(struct model *m)
 {
     void *const memory[] = {m->params, m->grads,    m->adam_m,   m->adam_v,   m->x_end,
                             m->n_end,  m->rstd_end, m->mean_end, m->logits,   m->d,
                             m->dn,     m->dqkv,     m->dact,     m->delta,    m->row_loss,
-                            m->turn,   m->scratch,  m->ids,      m->targets};
+                            m->turn,   m->scratch,  m->ids,      m->targets,  m->sums};
 
     if (!m->ops)
         return;
-    for (int64_t layer = 0; layer < m->run.model.layers; layer++)
-        close_layer(m, &m->layers[layer]);
+    close_layers(m);
     for (size_t i = 0; i < DT_COUNT(memory); i++)
         m->ops->release(memory[i]);
     dt_free(m->layers);

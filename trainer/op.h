@@ -118,6 +118,16 @@ struct op_adamw {
     float fix1, fix2; /* 1 / (1 - beta^t) */
 };
 
+/* sums[i] += g[i] * scale to the nearest whole number, modulo 2^64; g = 0. Whole numbers add up to
+ * the same bits in any order and grouping. scale is a power of two. Not to be used when a |g| *
+ * scale is limit (at most 2^62) or more, or no number. */
+struct op_fold {
+    float *g;
+    uint64_t *sums;
+    int64_t size;
+    double scale, limit;
+};
+
 struct op_table {
     const char *name; /* "cpu/avx512" */
     int threads;
@@ -138,6 +148,9 @@ struct op_table {
     void (*bias_back)(const struct op_bias *op);
     void (*cross_entropy)(const struct op_cross_entropy *op);
     void (*adamw)(const struct op_adamw *op);
+    bool (*fold)(const struct op_fold *op); /* false: a value was over the limit */
+    /* The way back: g[i] = sums[i] / scale. */
+    void (*unfold)(const struct op_fold *op);
     /* Sum of squares in double, in an order that does not depend on the threads. */
     double (*sum_squares)(const float *x, int64_t size);
     void (*fill_zero)(float *x, int64_t size);

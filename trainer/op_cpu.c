@@ -204,6 +204,37 @@ static void adamw(const struct op_adamw *op)
     pool_run(pool_here(), op->size, 4096, adamw_elements, op);
 }
 
+struct folding {
+    const struct op_fold *op;
+    _Atomic bool *is_over; /* set by any thread */
+};
+
+static void fold_elements(const void *arg, struct slice elements)
+{
+    const struct folding *folding = arg;
+
+    if (!kernels->fold(folding->op, elements))
+        *folding->is_over = true;
+}
+
+static bool fold(const struct op_fold *op)
+{
+    _Atomic bool is_over = false;
+
+    pool_run(pool_here(), op->size, 4096, fold_elements, &(struct folding){op, &is_over});
+    return !is_over;
+}
+
+static void unfold_elements(const void *arg, struct slice elements)
+{
+    kernels->unfold(arg, elements);
+}
+
+static void unfold(const struct op_fold *op)
+{
+    pool_run(pool_here(), op->size, 4096, unfold_elements, op);
+}
+
 #define CHUNKS_MAX 1024
 
 struct squares {
@@ -273,6 +304,8 @@ static const struct op_table functions = {
     .bias_back = bias_back,
     .cross_entropy = cross_entropy,
     .adamw = adamw,
+    .fold = fold,
+    .unfold = unfold,
     .sum_squares = sum_squares,
     .fill_zero = fill_zero,
 };

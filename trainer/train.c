@@ -91,9 +91,7 @@ static uint64_t first_words(const char *hex)
 static int open_memory(struct run *run, struct dt_err *err)
 {
     const struct config *config = run->train->config;
-    struct dt_run_shape shape = {.model = config->model, .seq = config->seq,
-                                 .micro_batch = config->micro_batch,
-                                 .threads = run->train->ops->threads};
+    struct dt_run_shape shape = config_run_shape(config, run->train->ops->threads);
     int64_t planned[DT_MEMORY_COUNT];
 
     if (memory_check(&shape, run->train->world->local_size, err))

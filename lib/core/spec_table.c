@@ -143,7 +143,8 @@ static const struct dt_spec_object model_object = OBJECT(model_rows);
 static const struct dt_spec_field shard_rows[] = {
     {.name = "file", .types = DT_SPEC_STR, .is_required = true, .help = "A token shard."},
     {.name = "weight", .types = DT_SPEC_DECIMAL, .least = 0, .most = 1000000000000,
-     .initial = "1.0", .help = "Share of this file among all."},
+     .note = "by size; give all or none",
+     .help = "Share of the samples that come from this file, among all weights."},
 };
 static const struct dt_spec_object shard_object = OBJECT(shard_rows);
 static const struct dt_spec_field shard_item = {
@@ -179,7 +180,7 @@ static const struct dt_spec_object optimizer_object = OBJECT(optimizer_rows);
 
 static const struct dt_spec_field schedule_rows[] = {
     {.name = "name", .types = DT_SPEC_WORD, .words = "cosine linear constant",
-     .initial = "cosine", .served = "cosine", .help = "How the learning rate falls."},
+     .initial = "cosine", .help = "How the learning rate falls."},
     {.name = "warmup", .types = DT_SPEC_MAP, .object = &steps_object,
      .note = "1 % of the steps", .help = "Steps of linear growth from 0."},
     {.name = "min_lr", .types = DT_SPEC_DECIMAL, .least = 0, .most = 1000000000,
@@ -224,11 +225,12 @@ static const struct dt_spec_field trainer_rows[] = {
     {.name = "seed", .types = DT_SPEC_INT, .most = INT64_MAX, .initial = "0",
      .help = "Seed of weights, order of data and dropout."},
     {.name = "recompute", .types = DT_SPEC_WORD, .words = "none selective full",
-     .initial = "none", .served = "none",
-     .help = "What is computed again in the backward pass to save memory."},
+     .initial = "none",
+     .help = "What backward computes again to save memory; selective: norms and activation; "
+             "full: layers. Same bits."},
     {.name = "eval", .types = DT_SPEC_MAP, .object = &eval_object,
      .help = "Evaluate now and then; absent: never."},
-    {.name = "deterministic", .types = DT_SPEC_BOOL, .initial = "false", .served = "",
+    {.name = "deterministic", .types = DT_SPEC_BOOL, .initial = "false",
      .help = "Bit-identical also across a changed data-parallel size."},
 };
 static const struct dt_spec_object trainer_object = OBJECT(trainer_rows);
@@ -255,7 +257,7 @@ static const struct dt_spec_field checkpoint_rows[] = {
      .help = "auto: the newest verified checkpoint; never; or the path of one."},
     {.name = "on_preempt", .types = DT_SPEC_BOOL, .initial = "true",
      .help = "Save before giving nodes back."},
-    {.name = "async", .types = DT_SPEC_BOOL, .initial = "true",
+    {.name = "async", .types = DT_SPEC_BOOL, .initial = "false", .served = "false",
      .help = "Write while training goes on."},
     {.name = "verify", .types = DT_SPEC_BOOL, .initial = "true",
      .help = "Read back and check before a checkpoint counts."},

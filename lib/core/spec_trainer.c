@@ -3,6 +3,25 @@
 
 #include <string.h>
 
+/* Shares are of all files, or of none. */
+static void rule_weights(struct dt_tree *resolved, struct dt_problems *problems)
+{
+    const struct dt_tree *train = dt_spec_at(resolved, "trainer.data.train");
+    struct dt_problem *problem;
+    size_t weighted = 0;
+
+    if (!train || train->kind != DT_TREE_LIST)
+        return;
+    for (const struct dt_tree *item = train->first; item; item = item->next)
+        weighted += dt_tree_get(item, "weight") != NULL;
+    if (weighted == 0 || weighted == train->count)
+        return;
+    problem = dt_spec_problem(problems, resolved, "trainer.data.train", "spec.needs");
+    dt_problem_text(problem, "trainer.data.train: %zu of %zu files have a weight", weighted,
+                    train->count);
+    dt_problem_help(problem, "give every file one, or none: then samples come by size");
+}
+
 static void rule_data(struct dt_tree *resolved, struct dt_problems *problems)
 {
     const struct dt_tree *data = dt_spec_at(resolved, "trainer.data");
@@ -188,6 +207,7 @@ void dt_spec_trainer(struct dt_tree *resolved, struct dt_problems *problems)
     if (!trainer || trainer->kind != DT_TREE_MAP)
         return;
     rule_data(resolved, problems);
+    rule_weights(resolved, problems);
     rule_precision(resolved);
     dt_spec_model(resolved, problems);
     rule_batch(resolved, problems);

@@ -231,6 +231,30 @@ struct dt_flops dt_model_flops(const struct dt_model *model, int64_t seq)
     };
 }
 
+double dt_run_again_flops(const struct dt_run_shape *run)
+{
+    const struct dt_model *m = &run->model;
+    double layers = (double)m->layers, h = (double)m->hidden;
+    double layer = (dt_model_flops(m, run->seq).full / 3 - 2 * h * (double)m->vocab) / layers;
+
+    if (run->recompute != DT_RECOMPUTE_FULL)
+        return 0;
+    return (layers - 1) * (layer - 2 * h * (double)m->ffn);
+}
+
+bool dt_recompute_read(const char *word, enum dt_recompute *recompute)
+{
+    static const char *const words[] = {"none", "selective", "full"};
+
+    for (size_t i = 0; i < DT_COUNT(words); i++) {
+        if (strcmp(words[i], word) == 0) {
+            *recompute = (enum dt_recompute)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 const char *dt_memory_name(enum dt_memory category)
 {
     static const char *const names[] = {"weights",     "grads",  "optimizer", "activations",
@@ -263,13 +287,19 @@ void dt_run_bytes(const struct dt_run_shape *run, int64_t bytes[DT_MEMORY_COUNT]
     struct dt_layer_room room = dt_run_room(run);
     int64_t params = dt_model_params(m), word = 4;
     int64_t stats = m->arch == DT_ARCH_GPT2 ? 2 * room.stat : room.stat; /* rstd, mean */
-    int64_t layer = 5 * room.hidden + room.qkv + room.up + room.act + room.lse + 2 * stats;
+    /* Kept by every layer: its input; unless all is computed again, what products made; unless
+     * anything is, both normed inputs and the activation. The rest is there once for all. */
+    int64_t products = 2 * room.hidden + room.qkv + room.up + room.lse + 2 * stats;
+    int64_t cheap = 2 * room.hidden + room.act;
+    int64_t own = run->recompute == DT_RECOMPUTE_FULL ? 1 : m->layers;
+    int64_t cheap_own = run->recompute == DT_RECOMPUTE_NONE ? m->layers : 1;
 
     bytes[DT_MEMORY_WEIGHTS] = word * params;
-    bytes[DT_MEMORY_GRADS] = word * params;
+    bytes[DT_MEMORY_GRADS] = (run->is_exact ? 3 : 1) * word * params;
     bytes[DT_MEMORY_OPTIMIZER] = 2 * word * params;
-    /* Each layer: its two inputs, both normed, attention's output; then the last norm's two. */
-    bytes[DT_MEMORY_ACTIVATIONS] = word * (m->layers * layer + 2 * room.hidden + stats);
+    /* After the layers: the last norm's input and output. */
+    bytes[DT_MEMORY_ACTIVATIONS] = word * ((m->layers + 2) * room.hidden + own * products +
+                                           cheap_own * cheap + stats);
     bytes[DT_MEMORY_LOGITS] = word * room.logits;
     bytes[DT_MEMORY_WORK] = word * (2 * room.hidden + room.qkv + room.act + room.lse + room.stat +
                                     run->seq * (m->hidden / m->heads) +

@@ -74,12 +74,21 @@ enum dt_memory {
     DT_MEMORY_COUNT
 };
 
+/* What backward computes again instead of keeping it: nothing; what costs no product (the norms'
+ * outputs, the activation); everything of a layer but its input. */
+enum dt_recompute { DT_RECOMPUTE_NONE, DT_RECOMPUTE_SELECTIVE, DT_RECOMPUTE_FULL };
+
+/* The value of "none", "selective" or "full"; false for another word. */
+DT_MUST_USE bool dt_recompute_read(const char *word, enum dt_recompute *recompute);
+
 /* One rank's way to run: data parallel, fp32 everywhere. */
 struct dt_run_shape {
     struct dt_model model;
     int64_t seq;         /* tokens of a sequence */
     int64_t micro_batch; /* sequences at once */
     int64_t threads;     /* kernels' threads in this rank, 1..256 */
+    enum dt_recompute recompute;
+    bool is_exact;       /* gradients are summed in whole numbers, 8 bytes beside the 4 */
 };
 
 /* Stable word of a category. */
@@ -87,6 +96,10 @@ const char *dt_memory_name(enum dt_memory category);
 
 /* Bytes this rank allocates, by category; the trainer checks that it allocates exactly these. */
 void dt_run_bytes(const struct dt_run_shape *run, int64_t bytes[DT_MEMORY_COUNT]);
+
+/* Floating-point operations of one token that recomputing adds. The layer that backward meets first
+ * is still there; a layer's last product is not needed again. */
+double dt_run_again_flops(const struct dt_run_shape *run);
 
 /* Elements of the buffers of one rank that live through one micro-batch; the trainer allocates by
  * these and dt_run_bytes sums them. T = micro_batch * seq tokens. */

@@ -199,6 +199,8 @@ TEST(spec__written_defaults_are_served)
     check_served("{\"health\":{\"precheck\":[],\"straggler\":{\"action\":\"off\"}}}", "");
     check_served("{\"secrets\":[],\"after\":[],\"notify\":[]}", "");
     check_served("{\"output\":{\"tensorboard\":false}}", "");
+    check_served("{\"trainer\":{\"recompute\":\"full\",\"deterministic\":true,"
+                 "\"schedule\":{\"name\":\"linear\"}}}", "");
 }
 
 TEST(spec__other_values_are_not_served_yet)
@@ -209,7 +211,9 @@ TEST(spec__other_values_are_not_served_yet)
     check_served("{\"topology\":{\"spread\":\"rack\"}}", "topology.spread");
     check_served("{\"parallel\":\"auto\"}", "parallel");
     check_served("{\"parallel\":{\"expert\":2}}", "parallel.expert");
-    check_served("{\"trainer\":{\"recompute\":\"full\"}}", "trainer.recompute");
+    check_served("{\"trainer\":{\"precision\":\"bf16\"}}", "trainer.precision");
+    check_served("{\"trainer\":{\"tokenizer\":\"/t\"}}", "trainer.tokenizer");
+    check_served("{\"checkpoint\":{\"async\":true}}", "checkpoint.async");
     check_served("{\"after\":[{\"job\":\"a\"}]}", "after");
     check_served("{\"begin\":\"2026-12-01T08:00:00Z\"}", "begin");
     check_served("{\"container\":{}}", "container");

@@ -5,9 +5,10 @@
 
 /* Walk a schedule as an executor would and check every promise. */
 static void walk(const struct dt_schedule *schedule, int64_t count, int64_t layers,
-                 const struct dt_buckets *buckets)
+                 const struct dt_buckets *buckets, bool is_exact)
 {
     int64_t forward = 0, next_layer = -2, reduced = 0, waits = 0, steps = 0;
+    int64_t folds = 0;
 
     CHECK_INT(schedule->items[0].what, DT_DO_ZERO);
     for (size_t i = 1; i < schedule->count; i++) {
@@ -27,6 +28,10 @@ static void walk(const struct dt_schedule *schedule, int64_t count, int64_t laye
             CHECK(action->to <= action->from && action->to >= -1);
             next_layer = action->to - 1;
             break;
+        case DT_DO_FOLD:
+            CHECK_INT(next_layer, -2);
+            CHECK_INT(folds++, action->index);
+            break;
         case DT_DO_REDUCE:
             CHECK_INT(action->index, reduced++);
             CHECK(count == 0 || next_layer < buckets->items[action->index].layer);
@@ -44,6 +49,7 @@ static void walk(const struct dt_schedule *schedule, int64_t count, int64_t laye
     CHECK_INT(forward, count);
     CHECK_INT(next_layer, -2);
     CHECK_INT(reduced, buckets->count);
+    CHECK_INT(folds, is_exact ? count : 0);
     CHECK(waits == 1 && steps == 1);
 }
 
@@ -55,11 +61,12 @@ TEST(schedule__reduces_each_bucket_when_its_last_gradient_is_there)
     CHECK(dt_model_preset("bench-6m", &model));
     for (int64_t bytes = 1; bytes < (int64_t)1 << 30; bytes *= 64) {
         dt_buckets_init(&buckets, &model, bytes);
-        for (int64_t count = 0; count < 5; count++) {
+        for (int64_t i = 0; i < 10; i++) {
             struct dt_schedule schedule;
+            bool is_exact = i % 2;
 
-            dt_schedule_data(&schedule, count, model.layers, &buckets);
-            walk(&schedule, count, model.layers, &buckets);
+            dt_schedule_data(&schedule, i / 2, model.layers, &buckets, is_exact);
+            walk(&schedule, i / 2, model.layers, &buckets, is_exact);
             dt_schedule_release(&schedule);
         }
         dt_buckets_release(&buckets);

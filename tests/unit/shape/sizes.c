@@ -110,5 +110,13 @@ TEST(sizes__activations_follow_the_planners_form)
     CHECK((double)bytes[DT_MEMORY_ACTIVATIONS] / words > 0.95);
     CHECK((double)bytes[DT_MEMORY_ACTIVATIONS] / words < 1.05);
     CHECK_INT(bytes[DT_MEMORY_WEIGHTS], 4 * 12858214400);
+    /* All computed again: 2 s b h of such words for each layer's input, and one whole layer. */
+    run.recompute = DT_RECOMPUTE_FULL;
+    dt_run_bytes(&run, bytes);
+    words = 2 * 2048 * h * (2 * 40 + 32);
+    CHECK((double)bytes[DT_MEMORY_ACTIVATIONS] / words > 0.95);
+    CHECK((double)bytes[DT_MEMORY_ACTIVATIONS] / words < 1.05);
+    /* A layer without its last product. */
+    CHECK_NEAR(dt_run_again_flops(&run) / 39, 2 * 12 * h * h + 4 * 2048 * h - 8 * h * h, 1e3);
     CHECK_INT(bytes[DT_MEMORY_OPTIMIZER], 8 * 12858214400);
 }

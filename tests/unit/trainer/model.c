@@ -234,6 +234,21 @@ TEST(model__gpt2_gradients_equal_finite_differences)
     check_model(DT_ARCH_GPT2);
 }
 
+/* What model_open takes is what was planned; gradients take so many words a parameter. */
+static void check_planned(const struct dt_run_shape *run, int64_t grad_words)
+{
+    int64_t planned[DT_MEMORY_COUNT];
+    struct model m;
+
+    model_open(&m, run, op_cpu((int)run->threads));
+    dt_run_bytes(run, planned);
+    for (int c = 0; c < DT_MEMORY_COUNT; c++)
+        if (planned[c] != m.allocated[c])
+            CHECK_TEXT(dt_memory_name((enum dt_memory)c), "as planned");
+    CHECK_INT(m.allocated[DT_MEMORY_GRADS], 4 * grad_words * m.params_count);
+    model_close(&m);
+}
+
 TEST(model__allocates_what_the_plan_says)
 {
     const enum dt_arch archs[] = {DT_ARCH_LLAMA, DT_ARCH_GPT2};
@@ -241,15 +256,13 @@ TEST(model__allocates_what_the_plan_says)
     for (size_t i = 0; i < 2; i++) {
         struct dt_run_shape run = {.model = tiny_model(archs[i]), .seq = 10, .micro_batch = 3,
                                    .threads = 2};
-        int64_t planned[DT_MEMORY_COUNT];
-        struct model m;
 
-        model_open(&m, &run, op_cpu(2));
-        dt_run_bytes(&run, planned);
-        for (int c = 0; c < DT_MEMORY_COUNT; c++)
-            if (planned[c] != m.allocated[c])
-                CHECK_TEXT(dt_memory_name((enum dt_memory)c), "as planned");
-        model_close(&m);
+        check_planned(&run, 1);
+        run.recompute = DT_RECOMPUTE_SELECTIVE;
+        check_planned(&run, 1);
+        run.recompute = DT_RECOMPUTE_FULL;
+        run.is_exact = true;
+        check_planned(&run, 3);
     }
 }
 
@@ -286,6 +299,8 @@ static void split_body(void *arg, struct comm *comm)
     struct data data;
     struct exec exec;
 
+    run.recompute = split->config.recompute;
+    run.is_exact = split->config.is_deterministic;
     data_open_noise(&data, 40, split->config.seq, split->config.model.vocab);
     model_open(&m, &run, op_cpu(split->threads));
     model_fill(&m, 3);
@@ -306,14 +321,73 @@ static void split_body(void *arg, struct comm *comm)
     data_close(&data);
 }
 
-static struct split *split_run(enum dt_arch arch, int64_t micro, int64_t global, int ranks)
+static struct split *split_config(const struct config *config, int ranks)
 {
     struct split *split = dt_alloc(1, sizeof(*split));
 
-    split->config = tiny_config(arch, micro, global);
+    split->config = *config;
     split->threads = 1;
     with_ranks(ranks, split_body, split);
     return split;
+}
+
+static struct split *split_run(enum dt_arch arch, int64_t micro, int64_t global, int ranks)
+{
+    struct config config = tiny_config(arch, micro, global);
+
+    return split_config(&config, ranks);
+}
+
+static void check_same_bits(const struct split *one, const struct split *other)
+{
+    CHECK(memcmp(one->params, other->params, sizeof(one->params)) == 0);
+    CHECK(memcmp(one->loss, other->loss, sizeof(one->loss)) == 0);
+    CHECK(memcmp(one->norm, other->norm, sizeof(one->norm)) == 0);
+}
+
+static void check_recompute(enum dt_arch arch, enum dt_recompute recompute)
+{
+    struct config config = tiny_config(arch, 2, 8);
+    struct split *kept, *again;
+
+    config.model.layers = 4;
+    config.seq = 7;
+    kept = split_config(&config, 2);
+    config.recompute = recompute;
+    again = split_config(&config, 2);
+    check_same_bits(kept, again);
+    CHECK(kept->loss[5] < kept->loss[0]);
+    dt_free(kept);
+    dt_free(again);
+}
+
+TEST(step__recomputing_gives_the_same_bits)
+{
+    check_recompute(DT_ARCH_LLAMA, DT_RECOMPUTE_SELECTIVE);
+    check_recompute(DT_ARCH_LLAMA, DT_RECOMPUTE_FULL);
+    check_recompute(DT_ARCH_GPT2, DT_RECOMPUTE_SELECTIVE);
+    check_recompute(DT_ARCH_GPT2, DT_RECOMPUTE_FULL);
+}
+
+TEST(step__deterministic_gives_the_same_bits_with_any_number_of_ranks)
+{
+    struct config config = tiny_config(DT_ARCH_LLAMA, 2, 12);
+    struct split *plain = split_config(&config, 1), *one, *other;
+    const int ranks[] = {2, 3, 4, 5, 6, 8}; /* even, uneven, one micro-batch each, some none */
+
+    config.is_deterministic = true;
+    one = split_config(&config, 1);
+    for (int i = 0; i < 6; i++) {
+        CHECK_NEAR(one->loss[i] / plain->loss[i], 1, 1e-5);
+        CHECK_NEAR(one->norm[i] / plain->norm[i], 1, 1e-4);
+    }
+    for (size_t i = 0; i < DT_COUNT(ranks); i++) {
+        other = split_config(&config, ranks[i]);
+        check_same_bits(one, other);
+        dt_free(other);
+    }
+    dt_free(plain);
+    dt_free(one);
 }
 
 static void check_same(enum dt_arch arch, int64_t micro, int ranks)

@@ -524,6 +524,33 @@ TEST(op__bias_adds_to_rows_and_sums_them_back)
     CHECK_NEAR(back[20], x[20] + x[41] + x[62], 0);
 }
 
+static void fold_all(const struct kernels *k)
+{
+    const float values[] = {1.5f, -1.5f, 0.3f, -0.3f, 1e-9f, 3e9f, -7, 0, 1e20f, NAN};
+    const int64_t whole[] = {6, -6, 1, -1, 0, 12000000000, -28, 0, 0, 0}; /* of quarters */
+    uint64_t sums[10] = {0};
+    float g[10];
+
+    for (int round = 1; round <= 2; round++) {
+        memcpy(g, values, sizeof(g));
+        CHECK(k->fold(&(struct op_fold){g, sums, 8, 4, 0x1p62}, (struct slice){0, 8, 0}));
+        for (int i = 0; i < 8; i++) {
+            CHECK_INT((int64_t)sums[i], round * whole[i]);
+            CHECK(g[i] == 0);
+        }
+    }
+    memcpy(g, values, sizeof(g));
+    CHECK(!k->fold(&(struct op_fold){g, sums, 10, 4, 0x1p62}, (struct slice){8, 9, 0}));
+    CHECK(!k->fold(&(struct op_fold){g, sums, 10, 4, 0x1p62}, (struct slice){9, 10, 0}));
+    k->unfold(&(struct op_fold){g, sums, 10, 4, 0x1p62}, (struct slice){0, 8, 0});
+    CHECK(g[0] == 3 && g[1] == -3 && g[2] == 0.5f && g[5] == 6e9f && g[6] == -14);
+}
+
+TEST(op__exact_sums_round_to_the_nearest_and_refuse_what_is_over)
+{
+    each_kernels(fold_all);
+}
+
 TEST(op__sum_of_squares_does_not_depend_on_threads)
 {
     int64_t n = 300000;

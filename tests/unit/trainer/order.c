@@ -87,6 +87,18 @@ static void put(const char *dir, const char *name, const char *text)
     fclose(file);
 }
 
+TEST(lr__falls_in_a_line_or_stays)
+{
+    struct lr_schedule linear = {LR_LINEAR, 1.0, 0.2, 10, 110};
+    struct lr_schedule constant = {LR_CONSTANT, 1.0, 0.2, 10, 110};
+
+    CHECK_NEAR(lr_at(&linear, 5), 0.5, 1e-12);
+    CHECK_NEAR(lr_at(&linear, 35), 0.8, 1e-12);
+    CHECK_NEAR(lr_at(&linear, 110), 0.2, 1e-12);
+    CHECK_NEAR(lr_at(&constant, 5), 0.5, 1e-12);
+    CHECK_NEAR(lr_at(&constant, 200), 1.0, 1e-12);
+}
+
 TEST(data__samples_cross_files_and_epochs_hold_each_once)
 {
     char glob[600], *globs[1] = {glob};
@@ -163,6 +175,65 @@ TEST(data__names_what_is_missing_unreadable_or_too_small)
         CHECK_INT(data_open_text(&data, globs, 1, 10, &err), DT_IO);
         CHECK(strstr(err.text, "small") != NULL);
     }
+}
+
+/* 16-bit tokens first, first + 1, ... */
+static void put_tokens(const char *path, int first, int count)
+{
+    FILE *file = fopen(path, "w");
+
+    for (int i = first; i < first + count; i++) {
+        unsigned char token[2] = {(unsigned char)(i & 255), (unsigned char)(i >> 8)};
+
+        CHECK(fwrite(token, 1, 2, file) == 2);
+    }
+    fclose(file);
+}
+
+TEST(data__weights_are_shares_of_the_samples_and_each_file_goes_round)
+{
+    char small[300], big[300], *paths[2] = {small, big}, plain[65];
+    const int64_t seq_vocab[2] = {4, 2000};
+    const double weights[2] = {1, 3}, none[2] = {0, 0}, only[2] = {0, 1};
+    const char *dir = temporary_dir();
+    struct data data = {0};
+    struct dt_err err = {0};
+    int32_t ids[4 * 200], targets[4 * 200];
+    int32_t *const room[2] = {ids, targets};
+    int from_small = 0, seen[10] = {0};
+
+    snprintf(small, sizeof(small), "%s/small", dir);
+    snprintf(big, sizeof(big), "%s/big", dir);
+    put_tokens(small, 0, 10 * 4 + 1);
+    put_tokens(big, 1000, 190 * 4 + 1);
+    CHECK_INT(data_open_shards(&data, paths, 2, seq_vocab, &err), DT_OK);
+    memcpy(plain, data.fingerprint, sizeof(plain));
+    CHECK_INT(data_weigh(&data, none, &err), DT_INVALID);
+    CHECK_INT(data_weigh(&data, weights, &err), DT_OK);
+    CHECK(strcmp(plain, data.fingerprint) != 0); /* another order is other data */
+    CHECK_INT(data.samples, 200);
+    for (int epoch = 0; epoch < 2; epoch++) {
+        CHECK_INT(data_read(&data, 200 * epoch, 200, room, &err), DT_OK);
+        for (int i = 0; i < 200; i++) {
+            CHECK_INT(ids[4 * i] % 4, 0); /* inside a file, never across its end */
+            CHECK_INT(targets[4 * i + 3], ids[4 * i] + 4);
+            if (ids[4 * i] < 1000) {
+                from_small++;
+                seen[ids[4 * i] / 4]++;
+            }
+        }
+    }
+    CHECK_INT(from_small, 100); /* a quarter of 400, though it holds a twentieth */
+    for (int i = 0; i < 10; i++)
+        CHECK_INT(seen[i], 10);
+    CHECK_INT(data_weigh(&data, only, &err), DT_OK);
+    CHECK_INT(data.samples, 190);
+    data_close(&data);
+    put_tokens(small, 0, 4);
+    CHECK_INT(data_open_shards(&data, paths, 2, seq_vocab, &err), DT_OK);
+    CHECK_INT(data_weigh(&data, weights, &err), DT_INVALID);
+    CHECK(strstr(err.text, "small") != NULL);
+    data_close(&data);
 }
 
 TEST(data__reads_token_shards_and_refuses_foreign_tokens)
