@@ -5,12 +5,10 @@
 #include <errno.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
-#include <event2/bufferevent_ssl.h>
 #include <event2/event.h>
 #include <event2/listener.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <openssl/ssl.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,13 +23,14 @@
 #include "dt/base/json.h"
 #include "dt/os/log.h"
 #include "dt/wire/api.h"
+#include "guests.h"
 
 #define HEADER_BYTES_MAX (16 * 1024)
 #define BODY_BYTES_MAX (1024 * 1024)
 #define IDLE_S 30
 #define HEARTBEAT_MS 15000
 #define LAG_BYTES (256 * 1024)
-#define LAG_BYTES_MAX (1024 * 1024)
+#define LAG_BEATS_MAX 4
 
 /* One of the two ways in. */
 struct door {
@@ -46,6 +45,7 @@ struct http {
     size_t routes_count;
     struct door local, remote;
     struct dt_tls *tls;
+    struct guests *guests;
     int port;
     char socket_path[108];
     char token_hash[65];
@@ -69,20 +69,18 @@ void call_free(struct call *call)
     dt_free(call);
 }
 
-static void on_client_gone(struct evhttp_connection *connection, void *arg)
+static void on_client_gone(void *owner)
 {
-    struct call *call = arg;
+    struct call *call = owner;
 
-    (void)connection;
     call->request = NULL;
     call_free(call);
 }
 
 static void call_end(struct call *call, int status, struct evbuffer *body)
 {
-    struct evhttp_connection *connection = evhttp_request_get_connection(call->request);
-
-    evhttp_connection_set_closecb(connection, NULL, NULL);
+    guests_answered(call->http->guests, evhttp_request_get_connection(call->request),
+                    evbuffer_get_length(body));
     evhttp_send_reply(call->request, status, status < 400 ? "OK" : "Refused", body);
     call->request = NULL;
     call_free(call);
@@ -256,8 +254,12 @@ static void on_heartbeat(void *owner)
     for (size_t i = 0; i < http->calls.count; i++) {
         struct call *call = http->calls.items[i].value;
 
-        if (call->is_watch && call->request)
-            watch_send(call, ": beat\n\n", 8);
+        if (!call->is_watch || !call->request)
+            continue;
+        watch_send(call, ": beat\n\n", 8);
+        call->lag_beats = call->is_lagging ? call->lag_beats + 1 : 0;
+        if (call->lag_beats > LAG_BEATS_MAX)
+            guests_close(evhttp_request_get_connection(call->request));
     }
 }
 
@@ -471,7 +473,7 @@ static void on_request(struct evhttp_request *request, void *arg)
     call->key = ++http->call_next;
     TAILQ_INIT(&call->query);
     dt_set_put(&http->calls, call->key, call);
-    evhttp_connection_set_closecb(evhttp_request_get_connection(request), on_client_gone, call);
+    guests_busy(http->guests, evhttp_request_get_connection(request), on_client_gone, call);
     if (!problem && !is_host_allowed(http, request, door->is_tls))
         problem = "this Host or Origin is not allowed";
     if (problem) {
@@ -491,20 +493,6 @@ static void on_request(struct evhttp_request *request, void *arg)
 }
 
 /* ---- listening ---- */
-
-static struct bufferevent *on_tls_connection(struct event_base *base, void *arg)
-{
-    struct http *http = arg;
-    SSL *ssl = SSL_new(dt_tls_context(http->tls));
-    struct bufferevent *bev = ssl ? bufferevent_openssl_socket_new(
-                                        base, -1, ssl, BUFFEREVENT_SSL_ACCEPTING,
-                                        BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS)
-                                  : NULL;
-
-    if (!bev)
-        abort(); /* NULL would make libevent serve plain text here: out of memory ends us */
-    return bev;
-}
 
 static void server_limits(struct evhttp *server)
 {
@@ -534,6 +522,7 @@ static enum dt_code open_local(struct http *http, struct event_base *base, struc
         return dt_fail(err, DT_IO, "cannot listen on %s: %s", http->socket_path, strerror(errno));
     http->local = (struct door){http, evhttp_new(base), false};
     server_limits(http->local.server);
+    guests_watch(http->guests, http->local.server, NULL);
     evhttp_set_gencb(http->local.server, on_request, &http->local);
     evhttp_bind_listener(http->local.server, listener);
     return DT_OK;
@@ -550,7 +539,7 @@ static enum dt_code open_remote(struct http *http, struct event_base *base, cons
     http->remote = (struct door){http, evhttp_new(base), true};
     server_limits(http->remote.server);
     evhttp_set_gencb(http->remote.server, on_request, &http->remote);
-    evhttp_set_bevcb(http->remote.server, on_tls_connection, http);
+    guests_watch(http->guests, http->remote.server, http->tls);
     bound = evhttp_bind_socket_with_handle(http->remote.server, address, (uint16_t)port);
     if (!bound) {
         int saved = errno;
@@ -576,6 +565,7 @@ enum dt_code http_open(struct runtime *runtime, const struct http_door *door, st
     enum dt_code code;
 
     http->runtime = runtime;
+    http->guests = guests_make(runtime->loop);
     http->name_uid = -1;
     snprintf(http->socket_path, sizeof(http->socket_path), "%s", door->socket_path);
     snprintf(http->token_hash, sizeof(http->token_hash), "%s", door->token_hash);
@@ -603,8 +593,7 @@ void http_close(struct http *http)
         struct call *call = http->calls.items[i - 1].value;
 
         if (call->request)
-            evhttp_connection_set_closecb(evhttp_request_get_connection(call->request), NULL,
-                                          NULL);
+            guests_answered(http->guests, evhttp_request_get_connection(call->request), 0);
         call->wait = call->ask = 0;
         call_free(call);
     }
@@ -614,10 +603,16 @@ void http_close(struct http *http)
     }
     if (http->remote.server)
         evhttp_free(http->remote.server);
+    guests_free(http->guests);
     dt_tls_free(http->tls);
     dt_timer_free(http->heartbeat);
     dt_set_release(&http->calls);
     dt_free(http);
+}
+
+struct guests_count http_guests(const struct http *http)
+{
+    return guests_count(http->guests);
 }
 
 int http_port(const struct http *http)

@@ -37,6 +37,7 @@ struct call {
     int64_t tail;             /* logs: lines from the end; 0 = all */
     uint64_t watch_job;       /* watch: 0 = all */
     bool is_watch, is_lagging;
+    int lag_beats;            /* watch: heartbeats since when the client does not read */
     uint64_t key;             /* in http's set of calls */
 };
 

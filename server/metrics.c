@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "dt/os/proc.h"
+#include "guests.h"
 #include "http.h"
 #include "routes.h"
 
@@ -33,6 +34,20 @@ static void write_jobs(const struct dt_core *core, struct dt_buf *buf)
         dt_buf_print(buf, "dt_jobs_pending_reason{reason=\"%s\"} %ld\n", reasons[i], waits[i]);
     head(buf, "dt_job_restarts_total", "counter", "Generations after the first.");
     dt_buf_print(buf, "dt_job_restarts_total %ld\n", restarts);
+}
+
+static void write_guests(const struct runtime *runtime, struct dt_buf *buf)
+{
+    struct guests_count count = http_guests(runtime->http);
+
+    head(buf, "dt_api_connections", "gauge", "Open connections to the API.");
+    dt_buf_print(buf, "dt_api_connections %zu\n", count.open);
+    head(buf, "dt_api_connections_closed_total", "counter",
+         "Connections closed by us: beyond the limit, or too slow.");
+    dt_buf_print(buf, "dt_api_connections_closed_total{reason=\"full\"} %llu\n",
+                 (unsigned long long)count.full);
+    dt_buf_print(buf, "dt_api_connections_closed_total{reason=\"late\"} %llu\n",
+                 (unsigned long long)count.late);
 }
 
 static void write_nodes(const struct dt_core *core, struct dt_buf *buf)
@@ -75,6 +90,7 @@ void metrics_write(struct runtime *runtime, struct dt_buf *buf)
     dt_buf_print(buf, "dt_submits_total %llu\n", (unsigned long long)runtime->counters_submits);
     head(buf, "dt_refused_total", "counter", "Calls answered with a problem since the start.");
     dt_buf_print(buf, "dt_refused_total %llu\n", (unsigned long long)runtime->counters_refused);
+    write_guests(runtime, buf);
     head(buf, "dt_records_sequence", "counter", "Sequence number of the newest record.");
     dt_buf_print(buf, "dt_records_sequence %llu\n",
                  (unsigned long long)dt_core_seq(runtime->core));

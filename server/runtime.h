@@ -9,6 +9,7 @@
 
 struct sessions;
 struct http;
+struct guests_count;
 struct fences;
 struct event_line;
 
@@ -132,6 +133,8 @@ DT_MUST_USE enum dt_code http_open(struct runtime *runtime, const struct http_do
                                    struct dt_err *err);
 void http_close(struct http *http);
 int http_port(const struct http *http);
+/* Connections to the API, for the metrics. */
+struct guests_count http_guests(const struct http *http);
 /* A new durable event for the watchers. */
 void http_event(struct http *http, const struct event_line *line);
 

@@ -3,6 +3,7 @@ import json
 import os
 import shutil
 import socket
+import ssl
 import subprocess
 import tempfile
 import urllib.request
@@ -55,7 +56,6 @@ def ready(c):
 
 
 def test_wrong_token_and_wrong_ca_are_refused():
-    import ssl
     with Cluster(nodes=1, slots=1) as c:
         info = ready(c)
         url = f"https://127.0.0.1:{info['api_port']}/v1/jobs"
@@ -161,3 +161,61 @@ def test_full_disk_refuses_submits_and_recovers_when_space_returns():
     finally:
         subprocess.run(["umount", "-l", top])
         os.rmdir(top)
+
+
+def dial(c, is_tls):
+    if not is_tls:
+        one = socket.socket(socket.AF_UNIX)
+        one.connect(ready(c)["socket"])
+        return one
+    trust = ssl.create_default_context(cafile=ready(c)["ca_file"])
+    plain = socket.create_connection(("127.0.0.1", ready(c)["api_port"]))
+    return trust.wrap_socket(plain, server_hostname="localhost")
+
+
+def is_closed(one):
+    """Has the other side ended this connection? Looks without waiting."""
+    one.settimeout(0.01)
+    try:
+        return one.recv(1000) == b""
+    except (TimeoutError, ssl.SSLWantReadError):
+        return False
+    except OSError:
+        return True
+
+
+def test_requests_that_drip_are_cut_off():
+    head = b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n"
+    with Cluster(nodes=1, slots=1) as c:
+        drips = [dial(c, False), dial(c, False), dial(c, True), dial(c, True)]
+        for one, first in zip(drips, (b"GET /v1/vers", head) * 2):
+            one.sendall(first)
+        silent = dial(c, False)
+
+        def all_cut():
+            for one in drips:
+                if one.fileno() >= 0 and is_closed(one):
+                    one.close()
+                elif one.fileno() >= 0:
+                    try:
+                        one.sendall(b"x")
+                    except OSError:
+                        one.close()
+            return all(one.fileno() < 0 for one in drips) or None
+        until(all_cut, 30, "each byte must not buy more time")
+        check(not is_closed(silent), "one that has not begun may be idle longer")
+        silent.close()
+        check_equal(c.dtctl("ls").returncode, 0, "others are served")
+
+
+def test_one_user_cannot_take_all_connections():
+    with Cluster(nodes=1, slots=1) as c:
+        many = [dial(c, False) for _ in range(200)]
+        open_ones = until(lambda: len([1 for one in many if not is_closed(one)]) < 200 or None, 5,
+                          "some are closed")
+        check(open_ones, "limit")
+        open_ones = [one for one in many if not is_closed(one)]
+        check(100 < len(open_ones) <= 128, f"{len(open_ones)} stay open")
+        for one in many:
+            one.close()
+        until(lambda: c.dtctl("ls").returncode == 0 or None, 5, "served again")

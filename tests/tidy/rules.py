@@ -24,7 +24,7 @@ OWNER = [
     ("curl/*", ["tests/bench/load.c"]),
     ("libsmartcols/*", ["cli/render.c"]),
     ("jansson.h", ["lib/base/json.c"]),
-    ("event2/*", ["lib/net/*", "server/http.c", "server/redis_link.c"]),
+    ("event2/*", ["lib/net/*", "server/http.c", "server/guests.*", "server/redis_link.c"]),
     ("openssl/*", ["lib/net/*", "server/keys.c", "cli/client_remote.c"]),
     ("hiredis/*", ["server/redis_link.c"]),
     ("hwloc*", ["agent/node.c"]),
