@@ -56,6 +56,7 @@ void exec_open(struct exec *exec, const struct config *config, const struct data
     dt_schedule_data(&exec->schedule, exec->share.count, model->run.model.layers,
                      &exec->buckets, config->is_deterministic);
     find_scales(exec);
+    exec_weights_set(exec);
     find_runs(exec);
 }
 
@@ -65,6 +66,11 @@ void exec_close(struct exec *exec)
     dt_buckets_release(&exec->buckets);
     dt_free(exec->runs);
     *exec = (struct exec){0};
+}
+
+void exec_weights_set(struct exec *exec)
+{
+    exec->digest = exec->model->ops->digest(exec->model->params, exec->model->params_count);
 }
 
 /* What a step adds up on its way. */
@@ -111,7 +117,12 @@ static enum dt_code agree(struct exec *exec, const bool wants[2], const struct t
                           struct step_result *result, struct dt_err *err)
 {
     const struct model *model = exec->model;
-    double words[5] = {tally->loss, (double)tally->tokens, 0, wants[0], wants[1]};
+    uint32_t low = (uint32_t)exec->digest, high = (uint32_t)(exec->digest >> 32);
+    bool is_first = exec->comm->rank == 0;
+    /* Then the digests of all and of rank 0: sums of so small whole numbers are exact. */
+    double words[9] = {tally->loss, (double)tally->tokens, 0, wants[0], wants[1], low, high,
+                       is_first ? low : 0, is_first ? high : 0};
+    double size = exec->comm->size;
     enum dt_code code;
 
     /* All ranks hold the same sum; one norm for all, lest different CPUs decide differently. */
@@ -119,6 +130,10 @@ static enum dt_code agree(struct exec *exec, const bool wants[2], const struct t
         words[2] = model->ops->sum_squares(model->grads, model->params_count);
     if ((code = comm_all_reduce_f64(exec->comm, words, DT_COUNT(words), COMM_SUM, err)))
         return code;
+    if (words[5] != size * words[7] || words[6] != size * words[8])
+        return dt_fail(err, DT_CORRUPT, "rank %d: the weights of the ranks are no longer the same "
+                       "after %lld updates: memory, a CPU or a changed sum is at fault",
+                       exec->comm->rank, (long long)exec->optimizer_step);
     result->tokens = (int64_t)words[1];
     result->loss = words[0] / words[1];
     result->norm = sqrt(words[2]) / words[1];
@@ -164,8 +179,11 @@ static enum dt_code run_step(struct exec *exec, const bool wants[2], const struc
         return code;
     exec->consumed += exec->config->global_batch;
     result->lr = lr_at(&exec->config->lr, exec->consumed);
-    if (!result->is_skipped)
+    if (!result->is_skipped) {
         update(exec, result);
+        exec_weights_set(exec);
+    }
+    result->digest = exec->digest;
     return DT_OK;
 }
 

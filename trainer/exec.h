@@ -26,6 +26,7 @@ struct exec {
     } *runs;                       /* runs_count: neighbours that decay alike */
     size_t runs_count;
     int64_t consumed;              /* samples before the step */
+    uint64_t digest;               /* of the weights as they are; begin with exec_weights_set */
     int64_t optimizer_step;        /* updates done, for the bias correction */
     double grad_scale, loss_scale; /* of exact sums, powers of two; 0: sums are inexact */
     double grad_limit;
@@ -37,6 +38,7 @@ struct step_result {
     double norm;            /* of the mean gradient, before clipping */
     double lr;
     int64_t tokens;
+    uint64_t digest;        /* of this rank's weights after the step */
     bool is_skipped;        /* loss or norm not finite: no update */
     bool wants_save, wants_stop; /* on any rank */
     double total_s, compute_s, wait_s, data_s;
@@ -49,9 +51,13 @@ void exec_open(struct exec *exec, const struct config *config, const struct data
 /* Free what open made. */
 void exec_close(struct exec *exec);
 
+/* The weights were set from outside: take their digest. */
+void exec_weights_set(struct exec *exec);
+
 /*
  * Do one step. wants are this rank's wishes {save, stop}; every rank learns of any rank's. On
- * success consumed moves on, also when the update was skipped. DT_IO: data; DT_UNREACHABLE: a peer.
+ * success consumed moves on, also when the update was skipped. DT_IO: data; DT_UNREACHABLE: a
+ * peer; DT_CORRUPT: before the step, the ranks' weights were not the same: memory or a CPU errs.
  */
 DT_MUST_USE enum dt_code exec_step(struct exec *exec, const bool wants[2],
                                    struct step_result *result, struct dt_err *err);

@@ -250,60 +250,6 @@ static void cross_entropy(const struct op_cross_entropy *op, struct slice rows)
     }
 }
 
-INLINE lanes lanes_root(lanes x)
-{
-    float y[LANES];
-
-    memcpy(y, &x, sizeof(x));
-    for (int i = 0; i < LANES; i++)
-        y[i] = __builtin_sqrtf(y[i]);
-    memcpy(&x, y, sizeof(x));
-    return x;
-}
-
-static void adamw(const struct op_adamw *op, struct slice elements)
-{
-    float keep = 1.0f - op->lr * op->decay, rate = op->lr * op->fix1;
-
-    for (int64_t i = elements.first; i < elements.end; i += LANES) {
-        int64_t left = elements.end - i;
-        lanes g = lanes_take(op->g + i, left) * op->grad_scale;
-        lanes m = lanes_take(op->m + i, left), v = lanes_take(op->v + i, left);
-
-        m = op->beta1 * m + (1.0f - op->beta1) * g;
-        v = op->beta2 * v + (1.0f - op->beta2) * (g * g);
-        lanes_give(op->m + i, m, left);
-        lanes_give(op->v + i, v, left);
-        m = rate * m / (lanes_root(v * op->fix2) + op->eps);
-        lanes_give(op->p + i, lanes_take(op->p + i, left) * keep - m, left);
-    }
-}
-
-/* A product by a power of two is exact, so every instruction set rounds alike. */
-static bool fold(const struct op_fold *op, struct slice elements)
-{
-    bool is_over = false;
-
-    for (int64_t i = elements.first; i < elements.end; i++) {
-        double x = (double)op->g[i] * op->scale;
-        bool fits = x < op->limit && x > -op->limit;
-
-        is_over |= !fits;
-        x = fits ? x : 0;
-        op->sums[i] += (uint64_t)(int64_t)(x < 0 ? x - 0.5 : x + 0.5);
-        op->g[i] = 0;
-    }
-    return !is_over;
-}
-
-static void unfold(const struct op_fold *op, struct slice elements)
-{
-    double back = 1 / op->scale;
-
-    for (int64_t i = elements.first; i < elements.end; i++)
-        op->g[i] = (float)((double)(int64_t)op->sums[i] * back);
-}
-
 /* Each lane in double, so that a large buffer loses nothing. */
 static double sum_squares(const float *x, int64_t size)
 {
@@ -339,9 +285,10 @@ const struct kernels KERNELS = {
     .bias = bias,
     .bias_back = bias_back,
     .cross_entropy = cross_entropy,
-    .adamw = adamw,
-    .fold = fold,
-    .unfold = unfold,
+    .adamw = KERNELS_ADAMW,
+    .fold = KERNELS_FOLD,
+    .unfold = KERNELS_UNFOLD,
+    .digest = KERNELS_DIGEST,
     .sum_squares = sum_squares,
     .add = add,
 };

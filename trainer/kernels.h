@@ -26,6 +26,7 @@ struct kernels {
     void (*adamw)(const struct op_adamw *op, struct slice elements);
     bool (*fold)(const struct op_fold *op, struct slice elements); /* false: one was over */
     void (*unfold)(const struct op_fold *op, struct slice elements);
+    uint64_t (*digest)(const float *x, struct slice elements);
     double (*sum_squares)(const float *x, int64_t size);
     void (*add)(float *x, const float *y, int64_t size);
 };

@@ -151,6 +151,8 @@ struct op_table {
     bool (*fold)(const struct op_fold *op); /* false: a value was over the limit */
     /* The way back: g[i] = sums[i] / scale. */
     void (*unfold)(const struct op_fold *op);
+    /* Sum of the words of x, each times 2 i + 1, modulo 2^64: one changed bit changes it. */
+    uint64_t (*digest)(const float *x, int64_t size);
     /* Sum of squares in double, in an order that does not depend on the threads. */
     double (*sum_squares)(const float *x, int64_t size);
     void (*fill_zero)(float *x, int64_t size);

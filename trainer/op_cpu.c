@@ -235,6 +235,26 @@ static void unfold(const struct op_fold *op)
     pool_run(pool_here(), op->size, 4096, unfold_elements, op);
 }
 
+struct digesting {
+    const float *x;
+    _Atomic uint64_t *sum; /* the order of additions does not matter */
+};
+
+static void digest_elements(const void *arg, struct slice elements)
+{
+    const struct digesting *digesting = arg;
+
+    *digesting->sum += kernels->digest(digesting->x, elements);
+}
+
+static uint64_t digest(const float *x, int64_t size)
+{
+    _Atomic uint64_t sum = 0;
+
+    pool_run(pool_here(), size, 4096, digest_elements, &(struct digesting){x, &sum});
+    return sum;
+}
+
 #define CHUNKS_MAX 1024
 
 struct squares {
@@ -306,6 +326,7 @@ static const struct op_table functions = {
     .adamw = adamw,
     .fold = fold,
     .unfold = unfold,
+    .digest = digest,
     .sum_squares = sum_squares,
     .fill_zero = fill_zero,
 };

@@ -142,12 +142,14 @@ static void write_step(struct report *report, int64_t step, int64_t consumed,
         snprintf(alarm, sizeof(alarm), ",\"skipped\":true");
     size = snprintf(report->line, sizeof(report->line),
                     "{\"step\":%lld,\"gen\":%llu,\"loss\":%s,\"loss_hex\":\"%a\","
+                    "\"digest\":\"%016llx\","
                     "\"grad_norm\":%s,\"lr\":%.9g,\"samples\":[%lld,%lld],\"tokens\":%lld,"
                     "\"tokens_per_s\":%.1f,\"step_ms\":%.3f,\"compute_ms\":%.3f,"
                     "\"wait_ms\":%.3f,\"data_ms\":%.3f,\"mfu_6n\":%.4f,\"mfu_full\":%.4f,"
                     "\"hfu\":%.4f,"
                     "\"peak_flops_per_s\":%.4g%s}\n",
-                    (long long)step, (unsigned long long)report->gen, loss, r->loss, norm, r->lr,
+                    (long long)step, (unsigned long long)report->gen, loss, r->loss,
+                    (unsigned long long)r->digest, norm, r->lr,
                     (long long)(consumed - r->tokens / report->run.seq), (long long)consumed,
                     (long long)r->tokens, per_s, 1e3 * r->total_s, 1e3 * r->compute_s,
                     1e3 * r->wait_s, 1e3 * r->data_s, mfu.six_n, mfu.full, mfu.hardware,

@@ -161,6 +161,7 @@ static void begin_from(struct run *run)
     run->step = start->step;
     run->exec.consumed = start->consumed;
     run->exec.optimizer_step = start->optimizer_step;
+    exec_weights_set(&run->exec);
     if (!start->is_found)
         return;
     if (run->report.rank == 0) {
@@ -287,7 +288,9 @@ static int loop(struct run *run, struct dt_err *err)
         enum dt_code code = exec_step(&run->exec, wants, &result, err);
 
         if (code)
-            return train_fail(code == DT_UNREACHABLE ? TRAIN_PEER_LOST : TRAIN_DATA, err);
+            return train_fail(code == DT_UNREACHABLE ? TRAIN_PEER_LOST
+                              : code == DT_CORRUPT   ? TRAIN_DEVICE
+                                                     : TRAIN_DATA, err);
         if (wants[0])
             asked_save = 0;
         run->step++;

@@ -486,6 +486,42 @@ static void traffic_body(void *arg, struct comm *comm)
     data_close(&data);
 }
 
+/* One bit of one rank's weights turns over between two steps. */
+static void flip_body(void *arg, struct comm *comm)
+{
+    struct config *config = arg;
+    struct dt_run_shape run = config_run_shape(config, 1);
+    const bool wants[2] = {false, false};
+    struct step_result result;
+    struct dt_err err = {0};
+    struct model m;
+    struct data data;
+    struct exec exec;
+
+    data_open_noise(&data, 40, config->seq, config->model.vocab);
+    model_open(&m, &run, op_cpu(1));
+    model_fill(&m, 3);
+    exec_open(&exec, config, &data, comm, &m);
+    exec_weights_set(&exec);
+    CHECK_INT(exec_step(&exec, wants, &result, &err), DT_OK);
+    CHECK(result.digest != 0 && result.digest == exec.digest);
+    if (comm->rank == 1)
+        ((unsigned char *)m.params)[4321] ^= 1;
+    CHECK_INT(exec_step(&exec, wants, &result, &err), DT_OK); /* the update spreads it */
+    CHECK_INT(exec_step(&exec, wants, &result, &err), DT_CORRUPT);
+    CHECK(strstr(err.text, "weights") != NULL);
+    exec_close(&exec);
+    model_close(&m);
+    data_close(&data);
+}
+
+TEST(step__a_flipped_bit_of_the_weights_is_found_by_all_ranks)
+{
+    struct config config = tiny_config(DT_ARCH_LLAMA, 2, 12);
+
+    with_ranks(3, flip_body, &config);
+}
+
 TEST(step__counts_its_traffic_and_all_skip_when_one_is_not_finite)
 {
     struct config config = tiny_config(DT_ARCH_LLAMA, 2, 12);

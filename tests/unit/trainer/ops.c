@@ -459,6 +459,38 @@ static void adamw_all(const struct kernels *k)
     dt_free(p), dt_free(g), dt_free(m), dt_free(v);
 }
 
+/* Ranks of one job may have different CPUs: their weights must stay the same. */
+TEST(op__updates_are_the_same_bits_on_every_instruction_set)
+{
+    const struct kernels *k[3] = {&kernels_base, &kernels_base, &kernels_base};
+    float *p[3], *m, *v, *g = noise(14, 1003);
+    uint64_t digest[3];
+
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        k[1] = &kernels_avx2;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
+        k[2] = &kernels_avx512;
+#endif
+    for (int i = 0; i < 3; i++) {
+        p[i] = noise(13, 1003), m = noise(15, 1003), v = noise(16, 1003);
+        for (int j = 0; j < 1003; j++)
+            v[j] = fabsf(v[j]);
+        k[i]->adamw(&(struct op_adamw){p[i], m, v, g, 1003, 1.1e-2f, 0.9f, 0.95f, 1e-8f, 0.1f, 0.7f,
+                                       1.3f, 1.7f}, (struct slice){0, 1003, 0});
+        digest[i] = k[i]->digest(p[i], (struct slice){0, 400, 0}) +
+                    k[i]->digest(p[i], (struct slice){400, 1003, 0});
+        dt_free(m), dt_free(v);
+    }
+    CHECK(memcmp(p[0], p[1], 4012) == 0 && memcmp(p[0], p[2], 4012) == 0);
+    CHECK(digest[0] == digest[1] && digest[0] == digest[2]);
+    p[0][1002] = -p[0][1002];
+    CHECK(k[0]->digest(p[0], (struct slice){0, 1003, 0}) != digest[0]);
+    dt_free(g), dt_free(p[0]), dt_free(p[1]), dt_free(p[2]);
+}
+
 TEST(op__adamw_is_the_decoupled_form)
 {
     each_kernels(adamw_all);
