@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static enum dt_code read_manifest(const char *dir, struct dt_manifest *m,
                                   char digest[DT_SHA256_HEX_BYTES], struct dt_err *err)
@@ -172,30 +173,13 @@ static enum dt_code load_one(const struct load *load, const char *dir, struct st
     return code;
 }
 
-static enum dt_code load_path(const struct load *load, struct start *start, struct dt_err *err)
+/* The newest whole checkpoint of a chain; DT_CORRUPT when there are some, but none is whole. */
+static enum dt_code load_newest(const struct load *load, const struct checkpoints *all,
+                                struct start *start, struct dt_err *err)
 {
-    enum dt_code code;
-
-    start->is_foreign = true;
-    code = load_one(load, load->config->resume, start, err);
-    if (code)
-        dt_prefix(err, "checkpoint.resume");
-    return code;
-}
-
-enum dt_code load_start(const struct load *load, struct start *start, struct dt_err *err)
-{
-    const struct checkpoints *all = load->all;
-    const struct config *config = load->config;
     struct dt_err last = {0};
+    bool is_foreign = start->is_foreign;
 
-    *start = (struct start){0};
-    /* A restart goes on from its own chain, whatever the first start was told. */
-    if (all->is_first && strcmp(config->resume, "never") == 0)
-        return DT_OK;
-    if (strcmp(config->resume, "auto") != 0 && strcmp(config->resume, "never") != 0 &&
-        (all->is_first || all->steps_count == 0))
-        return load_path(load, start, err);
     for (size_t i = 0; i < all->steps_count; i++) {
         char name[DT_STEP_NAME_BYTES], dir[5000];
         enum dt_code code;
@@ -212,10 +196,67 @@ enum dt_code load_start(const struct load *load, struct start *start, struct dt_
         }
         fprintf(stderr, "dttrain: checkpoint %s cannot be used: %s%s\n", name, last.text,
                 i + 1 < all->steps_count ? "; falling back to the one before it" : "");
+        *start = (struct start){.is_foreign = is_foreign};
     }
-    *start = (struct start){0};
     if (all->steps_count == 0)
         return DT_OK;
     return dt_fail(err, DT_CORRUPT, "none of the %zu checkpoints in %s can be used; the last "
                    "failure: %s", all->steps_count, all->dir, last.text);
+}
+
+/* The checkpoint at path, or the newest one of the checkpoint directory at path. */
+static enum dt_code load_path(const struct load *load, const char *path, const char *who,
+                              struct start *start, struct dt_err *err)
+{
+    struct checkpoints other = {0};
+    char claims[5000];
+    enum dt_code code;
+
+    start->is_foreign = true;
+    if (snprintf(claims, sizeof(claims), "%s/claims", path) < (int)sizeof(claims) &&
+        access(claims, F_OK) == 0) {
+        code = checkpoints_open(&other, path, load->all->job, 0, err);
+        if (!code)
+            code = load_newest(load, &other, start, err);
+        if (!code && !start->is_found)
+            code = dt_fail(err, DT_NOT_FOUND, "%s holds no checkpoint", path);
+        checkpoints_release(&other);
+    } else
+        code = load_one(load, path, start, err);
+    if (code)
+        dt_prefix(err, "%s", who);
+    return code;
+}
+
+/* Does path lie in dir, or is it dir? */
+static bool is_inside(const char *path, const char *dir)
+{
+    size_t size = strlen(dir);
+
+    return strncmp(path, dir, size) == 0 && (path[size] == '/' || path[size] == 0);
+}
+
+enum dt_code load_start(const struct load *load, struct start *start, struct dt_err *err)
+{
+    const struct checkpoints *all = load->all;
+    const char *resume = load->config->resume, *from = load->resume_from;
+    bool is_auto = strcmp(resume, "auto") == 0, is_never = strcmp(resume, "never") == 0;
+
+    *start = (struct start){0};
+    /* A restart goes on from its own chain, whatever the first start was told. */
+    if (all->is_first && is_never)
+        return DT_OK;
+    if (!is_auto && !is_never && (all->is_first || all->steps_count == 0))
+        return load_path(load, resume, "checkpoint.resume", start, err);
+    if (is_auto && from && from[0] && all->steps_count == 0) {
+        if (!is_inside(from, all->dir))
+            return load_path(load, from, "DT_RESUME_FROM", start, err);
+        if (strcmp(from, all->dir) != 0) {
+            dt_fail(err, DT_NOT_FOUND, "DT_RESUME_FROM names %s, but no checkpoint in %s counts",
+                    from, all->dir);
+            dt_hint(err, "restore it with its claims, or submit the job again to begin anew");
+            return DT_NOT_FOUND;
+        }
+    }
+    return load_newest(load, all, start, err);
 }

@@ -163,6 +163,7 @@ static int run_training(const struct dt_args *args, const struct world *world, s
     find_dirs(&train, output, checkpoint, sizeof(output));
     train.eval = config.eval ? &eval : NULL;
     train.ops = op_cpu(threads_of(args));
+    train.peak = world->rank == 0 ? op_cpu_peak(train.ops) : 0;
     status = train_run(&train);
 out:
     data_close(&eval);

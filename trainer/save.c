@@ -191,9 +191,14 @@ enum dt_code save_write(const struct save *save, char path[4200], struct dt_err 
 
     dt_step_name(name, save->step, save->all->gen);
     snprintf(path, 4200, "%s/%s", save->all->dir, name);
+    if ((code = checkpoints_check(save->all, err)))
+        return code;
+    /* Renamed by an earlier try of ours that failed only afterwards: make the name durable. */
+    snprintf(temporary, sizeof(temporary), "%.4100s/manifest.json", path);
+    if (access(temporary, F_OK) == 0)
+        return dt_dir_sync(save->all->dir, err);
     snprintf(temporary, sizeof(temporary), "%s/.tmp-%s", save->all->dir, name);
-    if ((code = checkpoints_check(save->all, err)) ||
-        (code = dt_dir_remove(temporary, err)) || (code = dt_dir_make(temporary, 0777, err)))
+    if ((code = dt_dir_remove(temporary, err)) || (code = dt_dir_make(temporary, 0777, err)))
         return code;
     if ((code = write_inside(save, temporary, err)) || (code = dt_dir_sync(temporary, err)) ||
         (code = checkpoints_check(save->all, err)))

@@ -102,8 +102,7 @@ static int open_memory(struct run *run, struct dt_err *err)
         report_alarm(&run->report, 0, "memory", "the allocated bytes are not the planned ones");
     run->report.run = shape;
     run->report.steps = config->steps;
-    if (run->report.rank == 0)
-        run->report.peak = op_cpu_peak(run->train->ops);
+    run->report.peak = run->train->peak;
     return 0;
 }
 
@@ -120,8 +119,8 @@ static int find_start(struct run *run, struct dt_err *err)
     checkpoints_sweep(&run->all);
     if (run->report.gen == 0)
         run->report.gen = run->report.status.gen = run->all.job_gen;
-    if (load_start(&(struct load){&run->all, train->config, train->data, &run->model},
-                   &run->start, err))
+    if (load_start(&(struct load){&run->all, train->world->resume_from, train->config,
+                                  train->data, &run->model}, &run->start, err))
         return train_fail(TRAIN_NO_CHECKPOINT, err);
     return 0;
 }

@@ -29,6 +29,7 @@ struct train {
     const struct data *eval; /* or NULL */
     struct comm *comm;
     const struct op_table *ops;
+    double peak; /* measured operations a second of a rank, for MFU; 0: not measured */
     const char *output_dir, *checkpoint_dir;
 };
 

@@ -100,7 +100,7 @@ const char *write_text(const char *dir, const char *name, int64_t size)
 
 char *read_losses(const char *dir)
 {
-    char path[512], *line = NULL, *hex[4096] = {0};
+    char path[512], text[64], *line = NULL, *hex[4096] = {0};
     size_t room = 0;
     struct dt_buf buf = {0};
     FILE *file;
@@ -116,7 +116,9 @@ char *read_losses(const char *dir)
         step = dt_tree_int(tree, "step", -1);
         if (step > 0 && step < 4096) {
             dt_free(hex[step]);
-            hex[step] = dt_copy_text(dt_tree_str(tree, "loss_hex", "?"));
+            snprintf(text, sizeof(text), "%s/%s", dt_tree_str(tree, "loss_hex", "?"),
+                     dt_tree_str(tree, "digest", "?"));
+            hex[step] = dt_copy_text(text);
         }
         dt_tree_free(tree);
     }

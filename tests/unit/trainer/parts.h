@@ -22,8 +22,8 @@ const char *temporary_dir(void);
 /* size bytes of text that has something to learn, written to dir/name; returns the path. */
 const char *write_text(const char *dir, const char *name, int64_t size);
 
-/* The loss_hex of each step of dir/metrics.jsonl, newest generation, joined by blanks; caller
- * frees. */
+/* The loss_hex/digest of each step of dir/metrics.jsonl, newest generation, joined by blanks; the
+ * caller frees. */
 char *read_losses(const char *dir);
 
 #endif

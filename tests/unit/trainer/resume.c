@@ -1,6 +1,6 @@
 /* Whole runs: killed anywhere and resumed, damaged, moved, refused. */
-#include "load.h"
-#include "parts.h"
+#include "checkpoint.h"
+#include "runs.h"
 
 #include "dt/os/file.h"
 
@@ -16,121 +16,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-/* One directory with a text and a run's settings. */
-struct place {
-    char dir[256];
-    char text[512];
-    struct config config;
-    int ranks;
-};
-
-static void place_open(struct place *place)
-{
-    *place = (struct place){.ranks = 1, .config = tiny_config(DT_ARCH_LLAMA, 1, 4)};
-    snprintf(place->dir, sizeof(place->dir), "%s", temporary_dir());
-    snprintf(place->text, sizeof(place->text), "%s", write_text(place->dir, "text", 3000));
-    place->config.model.vocab = 256;
-    place->config.steps = 20;
-    place->config.lr.horizon = 20 * 4;
-    place->config.save_steps = 4;
-    place->config.keep_last = 100;
-    place->config.is_verified = true;
-    place->config.resume = dt_copy_text("auto");
-}
-
-static void place_close(struct place *place)
-{
-    config_release(&place->config);
-    CHECK_INT(dt_dir_remove(place->dir, NULL), DT_OK);
-}
-
-/* What the threads of a run share. */
-struct job {
-    const struct place *place;
-    const char *sub; /* directory below place.dir */
-    int status;
-};
-
-static void job_body(void *arg, struct comm *comm)
-{
-    struct job *job = arg;
-    struct config config = job->place->config;
-    char output[600], checkpoint[700], *globs[1] = {(char *)(uintptr_t)job->place->text};
-    struct world world = {.rank = comm->rank, .size = comm->size, .local_size = comm->size,
-                          .nnodes = 1, .job = "j-000001"};
-    struct data data = {0};
-    struct dt_err err = {0};
-    struct train train = {.config = &config, .world = &world, .data = &data, .comm = comm,
-                          .ops = op_cpu(1), .output_dir = output, .checkpoint_dir = checkpoint};
-    int status;
-
-    snprintf(output, sizeof(output), "%s/%s", job->place->dir, job->sub);
-    snprintf(checkpoint, sizeof(checkpoint), "%s/ckpt", output);
-    if (data_open_text(&data, globs, 1, config.seq, &err))
-        status = train_fail(TRAIN_DATA, &err);
-    else {
-        data.seed = config.seed;
-        status = train_run(&train);
-    }
-    if (comm->rank == 0)
-        job->status = status;
-    data_close(&data);
-    if (status && comm->size > 1)
-        _exit(status); /* as main does: the others may be anywhere */
-}
-
-/* Run in a child that writes to a log of its own; killed after kill_us unless 0. Returns the exit
- * status, -signal when killed. */
-static int run_for(const struct place *place, const char *sub, long kill_us)
-{
-    struct timespec pause = {kill_us / 1000000, kill_us % 1000000 * 1000};
-    pid_t pid = fork();
-    int status = 0;
-
-    if (pid == 0) {
-        struct job job = {place, sub, 0};
-        char log[600];
-        int fd;
-
-        snprintf(log, sizeof(log), "%s/%s.log", place->dir, sub);
-        fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0666);
-        dup2(fd, 1);
-        dup2(fd, 2);
-        with_ranks(place->ranks, job_body, &job);
-        fflush(NULL);
-        _exit(job.status);
-    }
-    if (kill_us) {
-        nanosleep(&pause, NULL);
-        kill(pid, SIGKILL);
-    }
-    CHECK(waitpid(pid, &status, 0) == pid);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
-
-static int run(const struct place *place, const char *sub)
-{
-    return run_for(place, sub, 0);
-}
-
-static char *losses(const struct place *place, const char *sub)
-{
-    char path[600];
-
-    snprintf(path, sizeof(path), "%s/%s", place->dir, sub);
-    return read_losses(path);
-}
-
-static void check_same_losses(const struct place *place, const char *left, const char *right)
-{
-    char *a = losses(place, left), *b = losses(place, right);
-
-    CHECK(strlen(a) > 100);
-    CHECK_TEXT(a, b);
-    dt_free(a);
-    dt_free(b);
-}
 
 static void check_killed(int ranks)
 {
@@ -220,6 +105,20 @@ static void flip(const char *path, long at)
 #define NEWEST "step-000000000012.g000001"
 #define BEFORE "step-000000000008.g000001"
 #define SHARD "shard-00000.safetensors"
+
+/* Run sub has the calm run's losses from step first on, and none before. */
+static void check_tail(const struct place *place, const char *sub, int first)
+{
+    char *calm = losses(place, "calm"), *tail = losses(place, sub), begin[16];
+    const char *from;
+
+    snprintf(begin, sizeof(begin), " %d:", first);
+    from = strstr(calm, begin);
+    CHECK(from != NULL);
+    CHECK_TEXT(tail, from + 1);
+    dt_free(calm);
+    dt_free(tail);
+}
 
 TEST(resume__a_flipped_bit_falls_back_to_the_checkpoint_before)
 {
@@ -332,6 +231,27 @@ TEST(resume__never_begins_anew_beside_what_is_there)
     all = losses(&place, "a");
     CHECK(strstr(all, "20:") != NULL);
     dt_free(all);
+    place_close(&place);
+}
+
+TEST(resume__goes_on_from_what_the_launcher_names)
+{
+    struct place place;
+    char other[600], gone[700];
+
+    prepare(&place); /* "a" ends at step 12 */
+    snprintf(other, sizeof(other), "%s/a/ckpt", place.dir);
+    place.resume_from = other; /* another directory: its newest */
+    CHECK_INT(run(&place, "b"), 0);
+    snprintf(gone, sizeof(gone), "%s", inside(&place, BEFORE, ""));
+    place.resume_from = gone; /* one checkpoint */
+    CHECK_INT(run(&place, "c"), 0);
+    check_tail(&place, "b", 13);
+    check_tail(&place, "c", 9);
+    CHECK_INT(run(&place, "a"), 0); /* inside ours: the chain decides, from 12 */
+    check_same_losses(&place, "calm", "a");
+    snprintf(gone, sizeof(gone), "%s/d/ckpt/" NEWEST, place.dir);
+    CHECK_INT(run(&place, "d"), TRAIN_NO_CHECKPOINT); /* reported once, but gone */
     place_close(&place);
 }
 
