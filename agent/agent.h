@@ -40,6 +40,8 @@ struct agent {
 
 /* node.c: cores and memory; gpu.c adds GPUs when NVML is there. */
 DT_MUST_USE enum dt_code node_inventory(struct agent *agent, struct dt_err *err);
+/* Nobody listens on the port of this IPv4 address. */
+bool node_port_is_free(const char *addr, int port);
 void gpu_inventory(struct dt_inventory *inventory, const char *node);
 
 /* One generation on this node. */
@@ -49,7 +51,7 @@ struct gang {
     struct dt_tree *bundle;   /* without spec; owned */
     int master_port;          /* 0 = not node rank 0 */
     bool is_up;
-    bool is_forgotten;        /* the controller knows its end */
+    bool is_damaged;          /* its ledger entry was: no bundle, it can only end */
     struct step_link *step;   /* NULL = none connected */
     int64_t lost_ms;          /* loop time since when it has no step */
     struct dt_rank_exit *exits; /* exits_count, owned */

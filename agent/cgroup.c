@@ -188,6 +188,43 @@ void cgroup_find(struct cgroup *group, const char *name)
         group->memory[0] = 0;
 }
 
+struct listing {
+    char dir[400];
+    void (*visit)(void *owner, const char *name);
+    void *owner;
+};
+
+/* Control files are no directories, and another user's groups are not ours. */
+static void on_entry(void *owner, const char *name)
+{
+    const struct listing *listing = owner;
+    struct stat info;
+    char path[700];
+
+    if (dt_path_join(path, sizeof(path), listing->dir, name) && lstat(path, &info) == 0 &&
+        S_ISDIR(info.st_mode) && info.st_uid == geteuid())
+        listing->visit(listing->owner, name);
+}
+
+void cgroup_list(const char *name, void (*visit)(void *owner, const char *name), void *owner)
+{
+    struct cgroup_mounts mounts;
+    struct listing listing = {.visit = visit, .owner = owner};
+    const char *tops[2];
+    enum dt_code code;
+
+    read_mounts(&mounts);
+    tops[0] = mounts.v2;
+    tops[1] = mounts.memory;
+    for (int i = 0; i < 2; i++) {
+        if (!tops[i][0])
+            continue;
+        snprintf(listing.dir, sizeof(listing.dir), "%.250s/dt/%.100s", tops[i], name);
+        code = dt_dir_list(listing.dir, on_entry, &listing, NULL);
+        (void)code; /* absent: nothing is left there */
+    }
+}
+
 bool cgroup_enter(const struct cgroup *group)
 {
     return (!group->path[0] || write_text(group->path, "cgroup.procs", "0")) &&

@@ -29,6 +29,8 @@ const char *cgroup_mode(char *sentence, size_t size);
 void cgroup_make(struct cgroup *group, const char *name, int64_t memory_bytes);
 /* The group of that name as left by another process. */
 void cgroup_find(struct cgroup *group, const char *name);
+/* Call visit for each group of this user below `name`, in whichever hierarchy it is left. */
+void cgroup_list(const char *name, void (*visit)(void *owner, const char *name), void *owner);
 /* Put the calling process into it; for a child between fork and exec. false with errno. */
 bool cgroup_enter(const struct cgroup *group);
 /* Kill all in it. */

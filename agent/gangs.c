@@ -1,19 +1,17 @@
 /* Generations on this node: the ledger, orders, what the step processes say. */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "agent.h"
 #include "cgroup.h"
-#include "dt/base/json.h"
 #include "dt/os/file.h"
 #include "dt/os/log.h"
 #include "dt/os/proc.h"
 #include "dt/wire/msg.h"
+#include "ledger.h"
+#include "strays.h"
 
 #define GANGS_MAX 1024
 #define STEP_BACK_MS 400      /* a living step process dials again within this */
@@ -21,6 +19,7 @@
 #define STEP_START_MS 15000   /* a new step process must come */
 #define PORT_FIRST 20000      /* below the kernel's ephemeral ports */
 #define PORT_LAST 32000
+#define STRAYS_MS 200          /* killed ones are looked at again */
 #define FENCE_PART_BYTES (512 * 1024)
 
 struct gangs {
@@ -29,37 +28,12 @@ struct gangs {
     size_t count;
     char dir[400];
     struct dt_timer *sweep;
+    struct tombs *tombs;
+    int64_t strays_ms; /* when strays are looked for next; 0 = none were left */
     int port_next;
 };
 
 /* ---- the ledger ---- */
-
-static void ledger_path(const struct gangs *gangs, const struct gang *gang, char *path,
-                        size_t size)
-{
-    snprintf(path, size, "%s/j%llu-g%llu.json", gangs->dir, (unsigned long long)gang->job,
-             (unsigned long long)gang->gen);
-}
-
-static enum dt_code ledger_write(const struct gangs *gangs, const struct gang *gang,
-                                 struct dt_err *err)
-{
-    struct dt_tree *tree = dt_tree_make(DT_TREE_MAP);
-    struct dt_buf buf = {0};
-    char path[500];
-    enum dt_code code;
-
-    dt_tree_put_int(tree, "job", (int64_t)gang->job);
-    dt_tree_put_u64(tree, "gen", gang->gen);
-    dt_tree_put_int(tree, "master_port", gang->master_port);
-    dt_tree_add(tree, "bundle", dt_tree_copy(gang->bundle));
-    dt_json_write(&buf, tree);
-    ledger_path(gangs, gang, path, sizeof(path));
-    code = dt_file_replace(path, buf.data, buf.size, 0600, err);
-    dt_buf_release(&buf);
-    dt_tree_free(tree);
-    return code;
-}
 
 static void gang_free(struct gang *gang)
 {
@@ -71,10 +45,7 @@ static void gang_free(struct gang *gang)
 
 static void gang_remove(struct gangs *gangs, struct gang *gang)
 {
-    char path[500];
-
-    ledger_path(gangs, gang, path, sizeof(path));
-    unlink(path);
+    ledger_remove(gangs->dir, gang->job, gang->gen);
     for (size_t i = 0; i < gangs->count; i++)
         if (gangs->items[i] == gang) {
             gangs->items[i] = gangs->items[--gangs->count];
@@ -97,33 +68,22 @@ static struct gang *gang_add(struct gangs *gangs, uint64_t job, uint64_t gen)
     return gang;
 }
 
-/* After a restart: the entry says what may still run; its step process will tell. */
-static void ledger_read(void *owner, const char *name)
+/* After a restart: the entry says what may still run; its step process will tell. Of a damaged one
+ * nothing is known but its name: it must end. */
+static void on_entry(void *owner, const char *name)
 {
     struct gangs *gangs = owner;
-    struct dt_buf text = {0};
-    struct dt_tree *tree = NULL;
+    struct ledger_entry entry;
     struct gang *gang;
-    char path[600];
 
-    if (!dt_path_join(path, sizeof(path), gangs->dir, name) || !strstr(name, ".json") ||
-        strstr(name, ".tmp.") || gangs->count == GANGS_MAX)
+    if (gangs->count == GANGS_MAX || !ledger_read(gangs->dir, name, &entry) || !entry.job)
         return;
-    if (dt_file_read(path, 4 << 20, &text, NULL) == DT_OK &&
-        dt_json_parse(text.data ? text.data : "", text.size, &dt_json_limits_wire, &tree, NULL) ==
-            DT_OK) {
-        gang = gang_add(gangs, (uint64_t)dt_tree_int(tree, "job", 0),
-                        dt_tree_u64(tree, "gen", 0));
-        gang->master_port = (int)dt_tree_int(tree, "master_port", 0);
-        gang->bundle = dt_tree_take(tree, "bundle");
-        gang->state = DT_GANG_STOPPING; /* until its step says otherwise */
-        gang->lost_ms += STEP_FIRST_MS - STEP_BACK_MS;
-    } else {
-        dt_log(DT_LOG_ERROR, "ledger entry cannot be read: removed", "path", path, NULL);
-        unlink(path);
-    }
-    dt_tree_free(tree);
-    dt_buf_release(&text);
+    gang = gang_add(gangs, entry.job, entry.gen);
+    gang->master_port = entry.master_port;
+    gang->bundle = entry.read;
+    gang->is_damaged = entry.is_damaged;
+    gang->state = DT_GANG_STOPPING; /* until its step says otherwise */
+    gang->lost_ms += STEP_FIRST_MS - STEP_BACK_MS;
 }
 
 struct gang *gangs_find(struct gangs *gangs, uint64_t job, uint64_t gen)
@@ -156,10 +116,15 @@ bool gangs_are_settled(const struct gangs *gangs)
 
 struct dt_gang_report gangs_report(const struct gang *gang, enum dt_report_what what)
 {
-    return (struct dt_gang_report){
+    struct dt_gang_report report = {
         .job = gang->job, .gen = gang->gen, .what = what, .master_port = gang->master_port,
         .is_up = gang->is_up, .is_gone = gang->state == DT_GANG_GONE, .exits = gang->exits,
         .exits_count = gang->exits_count, .progress = gang->progress};
+
+    if (gang->is_damaged)
+        snprintf(report.reason, sizeof(report.reason),
+                 "the agent's ledger entry was damaged, so its ranks were ended");
+    return report;
 }
 
 static void tell(struct agent *agent, const struct gang *gang, enum dt_report_what what)
@@ -219,20 +184,12 @@ static void send_order(const struct gang *gang, struct dt_tree *take, const void
 static int choose_port(struct gangs *gangs, const char *addr)
 {
     for (int tries = 0; tries < 2000; tries++) {
-        struct sockaddr_in where = {.sin_family = AF_INET};
-        int port = PORT_FIRST + (gangs->port_next++ % (PORT_LAST - PORT_FIRST)), fd, bound;
+        int port = PORT_FIRST + (gangs->port_next++ % (PORT_LAST - PORT_FIRST));
         bool is_taken = false;
 
         for (size_t i = 0; i < gangs->count; i++)
             is_taken |= gangs->items[i]->master_port == port;
-        if (is_taken || inet_pton(AF_INET, addr, &where.sin_addr) != 1)
-            continue;
-        where.sin_port = htons((uint16_t)port);
-        fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        bound = fd >= 0 ? bind(fd, (struct sockaddr *)&where, sizeof(where)) : -1;
-        if (fd >= 0)
-            close(fd);
-        if (bound == 0)
+        if (!is_taken && node_port_is_free(addr, port))
             return port;
     }
     return 0;
@@ -265,6 +222,15 @@ static const struct gang *collision(const struct gangs *gangs, const struct dt_t
     return NULL;
 }
 
+/* Which devices it holds is not known: nothing may start beside it. */
+static bool has_damaged(const struct gangs *gangs)
+{
+    for (size_t i = 0; i < gangs->count; i++)
+        if (gangs->items[i]->is_damaged && gangs->items[i]->state != DT_GANG_GONE)
+            return true;
+    return false;
+}
+
 static const char *order_problem(const struct agent *agent, const struct dt_tree *bundle,
                                  char *text, size_t size)
 {
@@ -278,6 +244,8 @@ static const char *order_problem(const struct agent *agent, const struct dt_tree
     }
     if (agent->gangs->count == GANGS_MAX)
         return "too many generations on this node";
+    if (agent->gangs->strays_ms || has_damaged(agent->gangs))
+        return "ranks of a lost ledger entry are still being ended here";
     other = collision(agent->gangs, bundle, &device);
     if (!other)
         return NULL;
@@ -315,6 +283,7 @@ void gangs_prepare(struct agent *agent, struct dt_tree *body)
     uint64_t job = (uint64_t)dt_tree_int(body, "job", 0), gen = dt_tree_u64(body, "gen", 0);
     struct dt_tree *bundle = dt_tree_get(body, "bundle"), *spec;
     struct dt_err err = {0};
+    struct ledger_entry entry;
     struct gang *gang;
     char text[200];
     const char *problem;
@@ -322,6 +291,8 @@ void gangs_prepare(struct agent *agent, struct dt_tree *body)
     if (gangs_find(gangs, job, gen))
         return; /* told again after a reconnect */
     problem = order_problem(agent, bundle, text, sizeof(text));
+    if (tombs_has(gangs->tombs, job, gen))
+        problem = "this generation, or a newer one of its job, has already ended on this node";
     if (problem) {
         refuse(agent, job, gen, problem);
         return;
@@ -331,7 +302,8 @@ void gangs_prepare(struct agent *agent, struct dt_tree *body)
     spec = dt_tree_take(gang->bundle, "spec");
     if (dt_tree_int(gang->bundle, "node_rank", 0) == 0)
         gang->master_port = choose_port(gangs, agent->inventory.addr_job[0]);
-    if (ledger_write(gangs, gang, &err)) {
+    entry = (struct ledger_entry){job, gen, gang->master_port, gang->bundle, NULL, false};
+    if (ledger_write(gangs->dir, &entry, &err)) {
         refuse(agent, job, gen, err.text);
         gang_remove(gangs, gang);
     } else {
@@ -360,6 +332,13 @@ void gangs_stop(struct agent *agent, const struct dt_tree *body)
     struct gang *gang = gangs_find(agent->gangs, job, gen);
     struct dt_tree *message;
 
+    tombs_add(agent->gangs->tombs, job, gen, dt_clock_ms()); /* a late prepare finds it */
+    if (!gang && agent->gangs->count < GANGS_MAX && agent->gangs->strays_ms) {
+        gang = gang_add(agent->gangs, job, gen); /* gone when the sweep finds nothing of it */
+        gang->state = DT_GANG_STOPPING;
+        gang->is_damaged = true;
+        return;
+    }
     if (!gang) { /* nothing of it is here, and that is a proof */
         struct dt_gang_report report = {.job = job, .gen = gen, .what = DT_REPORT_GONE};
 
@@ -393,6 +372,7 @@ void gangs_forget(struct agent *agent, const struct dt_tree *body)
     message = step_order(gang, "step_forget");
     dt_tree_put_bool(message, "is_final", is_final);
     send_order(gang, message, NULL, 0);
+    tombs_add(agent->gangs->tombs, gang->job, gang->gen, dt_clock_ms());
     gang_remove(agent->gangs, gang);
 }
 
@@ -448,7 +428,11 @@ static void adopt(struct agent *agent, struct step_link *link, const struct dt_t
     while (state < DT_GANG_STATE_COUNT &&
            strcmp(dt_gang_state_name((enum dt_gang_state)state), word) != 0)
         state++;
-    if (!gang) { /* a generation that the ledger does not know must end */
+    if (gang && gang->is_damaged) {
+        gang->step = link;
+        link->gang = gang;
+    }
+    if (!gang || (gang->is_damaged && state != DT_GANG_GONE)) { /* what the ledger does not know */
         struct dt_tree *message = dt_msg_make("step_stop");
 
         dt_tree_put_int(message, "job", (int64_t)link->job);
@@ -603,9 +587,38 @@ static void group_of(const struct agent *agent, const struct gang *gang, struct 
     char name[200], id[24];
 
     dt_job_id_format(gang->job, id, sizeof(id));
-    snprintf(name, sizeof(name), "%.8s/%s/%s-g%llu", dt_tree_str(gang->bundle, "cluster", "none"),
-             agent->node, id, (unsigned long long)gang->gen);
+    snprintf(name, sizeof(name), "%.8s/%s/%s-g%llu", agent->cluster_id, agent->node, id,
+             (unsigned long long)gang->gen);
     cgroup_find(group, name);
+}
+
+static bool is_of_gang(void *owner, uint64_t job, uint64_t gen)
+{
+    const struct gang *gang = owner;
+
+    return gang->job == job && gang->gen == gen;
+}
+
+static bool is_unknown(void *owner, uint64_t job, uint64_t gen)
+{
+    return !gangs_find(owner, job, gen);
+}
+
+static size_t kill_strays(const struct agent *agent,
+                          bool (*is_stray)(void *owner, uint64_t job, uint64_t gen), void *owner)
+{
+    return strays_kill(&(struct strays){agent->cluster_id, agent->node, agent->run_dir, is_stray,
+                                        owner});
+}
+
+/* What the ledger does not know must not run: looked at until nothing is found. */
+static void sweep_strays(struct gangs *gangs)
+{
+    int64_t now_ms = dt_loop_now_ms(gangs->agent->loop);
+
+    if (!gangs->strays_ms || now_ms < gangs->strays_ms)
+        return;
+    gangs->strays_ms = kill_strays(gangs->agent, is_unknown, gangs) ? now_ms + STRAYS_MS : 0;
 }
 
 /* Its ranks died with it (parent-death signal); the group tells about the rest. */
@@ -631,6 +644,8 @@ static void sweep_gang(struct agent *agent, struct gang *gang)
         cgroup_kill(&group);
         return; /* looked at again */
     }
+    if (kill_strays(agent, is_of_gang, gang))
+        return;
     cgroup_remove(&group);
     dt_log(DT_LOG_WARN, "a step process is gone with its ranks", NULL);
     gang_gone(agent, gang);
@@ -640,6 +655,7 @@ static void on_sweep(void *owner)
 {
     struct gangs *gangs = owner;
 
+    sweep_strays(gangs);
     for (size_t i = gangs->count; i > 0; i--)
         if (i <= gangs->count)
             sweep_gang(gangs->agent, gangs->items[i - 1]);
@@ -649,6 +665,7 @@ static void on_sweep(void *owner)
 enum dt_code gangs_open(struct agent *agent, struct dt_err *err)
 {
     struct gangs *gangs = dt_alloc(1, sizeof(*gangs));
+    char path[400], boot_id[40];
     enum dt_code code;
 
     gangs->agent = agent;
@@ -656,8 +673,13 @@ enum dt_code gangs_open(struct agent *agent, struct dt_err *err)
     gangs->port_next = (int)(getpid() % (PORT_LAST - PORT_FIRST));
     snprintf(gangs->dir, sizeof(gangs->dir), "%s/ledger", agent->state_dir);
     if ((code = dt_dir_make(gangs->dir, 0700, err)) ||
-        (code = dt_dir_list(gangs->dir, ledger_read, gangs, err)))
+        (code = dt_dir_list(gangs->dir, on_entry, gangs, err)) ||
+        (code = dt_boot_id(boot_id, sizeof(boot_id), err)))
         return code;
+    snprintf(path, sizeof(path), "%s/tombstones", agent->state_dir);
+    gangs->tombs = tombs_open(path, boot_id, dt_clock_ms());
+    gangs->strays_ms = 1;
+    sweep_strays(gangs);
     gangs->sweep = dt_timer_make(agent->loop, on_sweep, gangs);
     dt_timer_set(gangs->sweep, 50);
     return DT_OK;
@@ -670,5 +692,6 @@ void gangs_close(struct gangs *gangs)
     for (size_t i = 0; i < gangs->count; i++)
         gang_free(gangs->items[i]);
     dt_timer_free(gangs->sweep);
+    tombs_free(gangs->tombs);
     dt_free(gangs);
 }

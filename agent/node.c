@@ -105,3 +105,17 @@ enum dt_code node_inventory(struct agent *agent, struct dt_err *err)
     add_slots(inventory, agent->node, slots);
     return DT_OK;
 }
+
+bool node_port_is_free(const char *addr, int port)
+{
+    struct sockaddr_in where = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    int fd, bound;
+
+    if (inet_pton(AF_INET, addr, &where.sin_addr) != 1)
+        return false;
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bound = fd >= 0 ? bind(fd, (struct sockaddr *)&where, sizeof(where)) : -1;
+    if (fd >= 0)
+        close(fd);
+    return bound == 0;
+}

@@ -116,13 +116,14 @@ static void gen_over_stopped(struct dt_core *core, struct dt_job *job, struct dt
 /* A node says that nothing is left of its ranks, and not every end of them was seen: its step
  * process died with them. */
 static void fail_unseen(struct dt_core *core, struct dt_job *job, const struct dt_member *member,
-                        struct dt_outcome *outcome)
+                        const char *why, struct dt_outcome *outcome)
 {
     struct dt_result result = {.cause = "node_lost", .rank = member->rank_first};
 
     snprintf(result.node, sizeof(result.node), "%s", member->node);
     snprintf(result.reason, sizeof(result.reason),
-             "the ranks on node %.64s are gone and nobody saw how they ended", result.node);
+             "the ranks on node %.64s are gone%s%.150s", result.node, why[0] ? ": " : "",
+             why[0] ? why : " and nobody saw how they ended");
     core_fail_gen(core, job, &result, outcome);
 }
 
@@ -133,7 +134,7 @@ static void gen_over_live(struct dt_core *core, struct dt_job *job, struct dt_ou
 
     for (size_t i = 0; i < job->members_count; i++)
         if (!job->members[i].is_done) {
-            fail_unseen(core, job, &job->members[i], outcome);
+            fail_unseen(core, job, &job->members[i], "", outcome);
             core_gen_check(core, dt_set_get(&core->jobs, id), outcome);
             return;
         }
@@ -313,7 +314,7 @@ static void member_ended(struct dt_core *core, struct dt_job *job, const char *n
         member->is_done = ended > 0 && ended == (int)report->exits_count;
         member->is_gone = true;
         if (!member->is_done && is_live(job)) /* the others must not wait for it for ever */
-            fail_unseen(core, job, member, outcome);
+            fail_unseen(core, job, member, report->reason, outcome);
     }
 }
 

@@ -3,8 +3,8 @@ import os
 import signal
 import time
 
-from cluster import (Cluster, bin_path, check, check_equal, command_of, pid_alive, read_metrics,
-                     until)
+from cluster import (Cluster, bin_path, check, check_equal, command_of, environ_of, pid_alive,
+                     read_metrics, until)
 from test_jobs import ring, train
 
 LONG = """version: 1
@@ -71,6 +71,47 @@ def test_agent_restart_is_not_noticed():
         until(lambda: c.agent_pid("n2") or None, 5, "agent is back")
         check_equal(c.wait(job, 60), 0, f"{c.show(job).get('result')}")
         check_equal(c.show(job)["gen"], 1, "ranks never noticed")
+
+
+def test_damaged_ledger_entry_is_kept_aside_and_its_ranks_end():
+    with Cluster() as c:
+        job = c.submit(LONG % 6)
+        c.until_state(job, ["running"])
+        before = c.until_ranks(job, 4)
+        pid = c.agent_pid("n2")
+        words = command_of(pid)
+        ledger = os.path.join(words[words.index("--state-dir") + 1], "ledger")
+        name = next(name for name in os.listdir(ledger) if name.endswith(".json"))
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: not pid_alive(pid) or None, 5, "agent is dead")
+        with open(os.path.join(ledger, name), "r+b") as file:
+            file.truncate(40)
+        c.respawn(words, "n2-again.log")
+        until(lambda: c.show(job)["gen"] == 2 or None, 15, "generation 2")
+        check_equal(c.wait(job), 0, f"{c.show(job).get('result')}")
+        check(not any(pid_alive(rank) for rank in before.values()), "generation 1 is gone")
+        check(os.path.exists(os.path.join(ledger, "damaged", name)), "the entry is kept aside")
+        check("ledger entry was damaged" in c.events(job), c.events(job))
+
+
+def test_lost_ledger_entry_lets_nothing_run_on():
+    with Cluster() as c:
+        job = c.submit(LONG % 6)
+        c.until_state(job, ["running"])
+        before = c.until_ranks(job, 4)
+        pid = c.agent_pid("n2")
+        words = command_of(pid)
+        ledger = os.path.join(words[words.index("--state-dir") + 1], "ledger")
+        mine = [p for p in before.values() if "n2" in environ_of(p)["DT_METRICS_SOCKET"]]
+        check_equal(len(mine), 2, f"ranks on n2 of {before}")
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: not pid_alive(pid) or None, 5, "agent is dead")
+        for name in os.listdir(ledger):
+            os.unlink(os.path.join(ledger, name))
+        c.respawn(words, "n2-again.log")
+        until(lambda: not any(pid_alive(rank) for rank in mine) or None, 5, "strays are killed")
+        check_equal(c.wait(job), 0, f"{c.show(job).get('result')}")
+        check(c.show(job)["gen"] > 1, "a new generation did the work")
 
 
 def test_controller_restart_is_not_noticed():
