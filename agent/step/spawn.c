@@ -70,6 +70,21 @@ static void shm_name(const struct step *step, char *path, size_t size)
              (unsigned long long)step->job, (unsigned long long)step->gen);
 }
 
+/* A file for the ranks. It need not outlive a crash of the machine: no sync on the way to them. */
+static enum dt_code file_make(const char *path, const char *bytes, size_t size,
+                              struct dt_err *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    ssize_t put = fd >= 0 ? write(fd, bytes, size) : -1;
+    enum dt_code code = DT_OK;
+
+    if (put != (ssize_t)size)
+        code = dt_fail(err, DT_IO, "cannot write %s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return code;
+}
+
 static enum dt_code write_inputs(struct step *step, struct dt_err *err)
 {
     const struct dt_tree *spec = dt_tree_get(step->bundle, "spec");
@@ -86,6 +101,11 @@ static enum dt_code write_inputs(struct step *step, struct dt_err *err)
         run_file(step, "script", path, sizeof(path));
         code = dt_file_replace(path, script, strlen(script), 0700, err);
     }
+    dt_buf_clear(&text);
+    dt_rank_hostfile(step->bundle, &text);
+    run_file(step, "hosts", path, sizeof(path));
+    if (!code)
+        code = file_make(path, dt_buf_str(&text), text.size, err);
     dt_buf_release(&text);
     return code;
 }
@@ -270,7 +290,7 @@ static enum dt_code plan_make(struct step *step, struct rank *rank, struct plan 
                               struct dt_err *err)
 {
     const struct dt_tree *row = dt_tree_get(step->bundle, "ranks")->first;
-    char error_file[400], name[32], resume[512];
+    char error_file[400], name[32], resume[512], hosts[400];
     struct dt_rank_place place = {.master_addr = step->master_addr,
                                   .master_port = step->master_port,
                                   .metrics_socket = step->metrics_path};
@@ -283,6 +303,8 @@ static enum dt_code plan_make(struct step *step, struct rank *rank, struct plan 
     run_file(step, name, error_file, sizeof(error_file));
     cpus = dt_tree_int(step->bundle, "cpus_per_rank", 0);
     place.error_file = error_file;
+    run_file(step, "hosts", hosts, sizeof(hosts));
+    place.hostfile = hosts;
     place.cpus = cpus > 0 ? (int)cpus : 1;
     place.resume_from = resume_from(step, resume, sizeof(resume));
     plan->workdir = dt_tree_str(step->bundle, "workdir", "/");
@@ -521,7 +543,7 @@ bool spawn_is_gone(struct step *step)
 
 void spawn_clean(struct step *step)
 {
-    static const char *const files[] = {"spec.json", "script"};
+    static const char *const files[] = {"spec.json", "script", "hosts"};
     char path[400], name[32];
 
     for (int i = 0; i < step->ranks_count; i++) {

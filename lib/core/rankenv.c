@@ -87,7 +87,16 @@ static void add_base(struct dt_texts *env, char *const *base)
     }
 }
 
-/* Names of the nodes, folded, and one "addr slots=N" line each. */
+void dt_rank_hostfile(const struct dt_tree *bundle, struct dt_buf *text)
+{
+    const struct dt_tree *nodes = dt_tree_get(bundle, "nodes");
+
+    for (const struct dt_tree *row = nodes ? nodes->first : NULL; row; row = row->next)
+        dt_buf_print(text, "%s slots=%lld\n", dt_tree_str(row, "addr", ""),
+                     (long long)dt_tree_int(row, "ranks", 1));
+}
+
+/* Names of the nodes, folded. */
 static void add_nodes(struct dt_texts *env, const struct dt_tree *bundle)
 {
     const struct dt_tree *nodes = dt_tree_get(bundle, "nodes");
@@ -154,6 +163,9 @@ static void add_dt(struct dt_texts *env, const struct dt_tree *bundle, const str
     dt_env_set(env, "DT_OUTPUT_DIR", dt_tree_str(bundle, "output_dir", ""));
     if (place->metrics_socket)
         dt_env_set(env, "DT_METRICS_SOCKET", place->metrics_socket);
+    dt_env_set(env, "DT_PREEMPT_SIGNAL", "SIGTERM"); /* what a stop with grace sends */
+    if (place->hostfile)
+        dt_env_set(env, "DT_HOSTFILE", place->hostfile);
     if (place->resume_from)
         dt_env_set(env, "DT_RESUME_FROM", place->resume_from);
     if (deadline) {

@@ -250,3 +250,29 @@ script: |
         check_equal(c.dtctl("cancel", job, "--yes").returncode, 0, "cancel")
         check_equal(c.wait(job, 8), 11, "cancelled before the grace is over")
         check(os.path.exists(os.path.join(c.work, "saved")), "the program saved on SIGTERM")
+
+
+def test_hostile_children_do_not_outlive_their_generation():
+    with Cluster(nodes=1, slots=1) as c:
+        job = c.submit("""version: 1
+name: hostile
+resources: {nodes: 1, ranks_per_node: 1}
+launch: none
+script: |
+  cat "$DT_HOSTFILE"
+  ls /proc/self/fd | tr '\\n' ' '
+  (trap '' TERM HUP INT; setsid sh -c 'trap "" TERM; sleep 301 & sleep 302' & ) &
+  sh -c 'kill -STOP $$' &
+  head -c 1000000 /dev/zero | tr '\\0' x
+  head -c 100000 /dev/urandom
+  sleep 0.5
+  echo the end
+""")
+        check_equal(c.wait(job), 0, f"{c.show(job).get('result')} {c.log(job)[-300:]!r}")
+        log = c.log(job)
+        check(" slots=1\n" in log, f"host file: {log[:200]!r}")
+        check("0 1 2 3 " in log and "0 1 2 3 4" not in log, f"open files: {log[:200]!r}")
+        check("x" * 100000 in log.replace("\n", ""), "a line of a megabyte")
+        check("the end" in log[-200:], log[-200:])
+        until(lambda: not [pid for pid in c.mine() if "DT_JOB_ID" in environ_of(pid)] or None, 3,
+              "nothing of the rank is left")

@@ -2,6 +2,7 @@
 #ifndef DT_CORE_RANKENV_H
 #define DT_CORE_RANKENV_H
 
+#include "dt/base/buf.h"
 #include "dt/base/tree.h"
 #include "dt/core/spec.h"
 
@@ -11,6 +12,7 @@ struct dt_rank_place {
     int master_port;
     const char *metrics_socket;
     const char *error_file;   /* TORCHELASTIC_ERROR_FILE */
+    const char *hostfile;     /* DT_HOSTFILE, or NULL */
     const char *resume_from;  /* DT_RESUME_FROM, or NULL */
     int cpus;                 /* cores of the rank: OMP_NUM_THREADS unless set */
 };
@@ -27,6 +29,9 @@ struct dt_rank_place {
 void dt_rank_environment(const struct dt_tree *bundle, const struct dt_tree *rank,
                          char *const *base, const struct dt_rank_place *place,
                          struct dt_texts *env);
+
+/* The host file of a generation: "addr slots=N" for each node, in the order of the ranks. */
+void dt_rank_hostfile(const struct dt_tree *bundle, struct dt_buf *text);
 
 /* Add or replace a variable. */
 void dt_env_set(struct dt_texts *env, const char *name, const char *value);

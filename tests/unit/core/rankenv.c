@@ -29,7 +29,8 @@ static struct dt_tree *bundle_make(const char *more)
 static struct dt_texts env_of(const char *more, char *const *base)
 {
     static const struct dt_rank_place place = {.master_addr = "10.0.0.1", .master_port = 20001,
-                                               .metrics_socket = "/run/m.sock", .cpus = 4};
+                                               .metrics_socket = "/run/m.sock",
+                                               .hostfile = "/run/hosts", .cpus = 4};
     struct dt_tree *bundle = bundle_make(more);
     struct dt_texts env = {0};
 
@@ -74,6 +75,8 @@ TEST(rankenv__tells_the_job_by_dts_own_names)
     check_env(&env, "DT_GPUS_PER_NODE", "2");
     check_env(&env, "DT_CHECKPOINT_DIR", "/c");
     check_env(&env, "DT_METRICS_SOCKET", "/run/m.sock");
+    check_env(&env, "DT_HOSTFILE", "/run/hosts");
+    check_env(&env, "DT_PREEMPT_SIGNAL", "SIGTERM");
     check_env(&env, "DT_RESUME_FROM", "(unset)");
     check_env(&env, "PWD", "/w");
     check_env(&env, "OMP_NUM_THREADS", "4");
@@ -143,4 +146,15 @@ TEST(rankenv__speaks_as_other_launchers_only_when_asked)
     check_env(&env, "PET_RDZV_ENDPOINT", "10.0.0.1:20001");
     dt_texts_release(&plain);
     dt_texts_release(&env);
+}
+
+TEST(rankenv__writes_a_host_file_in_the_order_of_the_ranks)
+{
+    struct dt_tree *bundle = bundle_make("");
+    struct dt_buf text = {0};
+
+    dt_rank_hostfile(bundle, &text);
+    CHECK_TEXT(dt_buf_str(&text), "10.0.0.1 slots=2\n10.0.0.2 slots=2\n");
+    dt_buf_release(&text);
+    dt_tree_free(bundle);
 }
