@@ -24,6 +24,7 @@
 #include "dt/os/log.h"
 #include "dt/wire/api.h"
 #include "guests.h"
+#include "submit_body.h"
 
 #define HEADER_BYTES_MAX (16 * 1024)
 #define BODY_BYTES_MAX (1024 * 1024)
@@ -145,27 +146,23 @@ bool call_query_int(struct call *call, const char *name, int64_t least, int64_t 
     return false;
 }
 
+const char *call_bytes(const struct call *call, size_t *size)
+{
+    struct evbuffer *input = evhttp_request_get_input_buffer(call->request);
+
+    *size = evbuffer_get_length(input);
+    return *size ? (const char *)evbuffer_pullup(input, -1) : "";
+}
+
 struct dt_tree *call_body(struct call *call)
 {
-    static const struct dt_json_limits limits = {
-        .bytes_max = BODY_BYTES_MAX, .depth_max = 20, .nodes_max = 50000};
-    struct evbuffer *input = evhttp_request_get_input_buffer(call->request);
-    size_t size = evbuffer_get_length(input);
-    const char *bytes = size ? (const char *)evbuffer_pullup(input, -1) : "";
     struct dt_tree *tree = NULL;
     struct dt_err err = {0};
+    size_t size;
+    const char *bytes = call_bytes(call, &size);
 
-    if (dt_json_parse(bytes, size, &limits, &tree, &err)) {
-        err.code = DT_USAGE;
+    if (api_body_read(bytes, size, &tree, &err))
         call_problem(call, &err, NULL);
-        return NULL;
-    }
-    if (tree->kind != DT_TREE_MAP) {
-        dt_tree_free(tree);
-        dt_fail(&err, DT_USAGE, "the body must be a JSON object");
-        call_problem(call, &err, NULL);
-        return NULL;
-    }
     return tree;
 }
 

@@ -52,6 +52,8 @@ const char *call_query(const struct call *call, const char *name, const char *ot
 /* A numeric query value; false (and a problem sent) when it is no number within bounds. */
 bool call_query_int(struct call *call, const char *name, int64_t least, int64_t most,
                     int64_t *value);
+/* The bytes of the body, borrowed from the request. */
+const char *call_bytes(const struct call *call, size_t *size);
 /* The body as a tree; NULL (and a problem sent) when it is not JSON. The caller frees. */
 struct dt_tree *call_body(struct call *call);
 /* The job that {id} names: an id, a unique prefix of digits, or a name of the caller's. NULL (and a

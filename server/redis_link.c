@@ -1,4 +1,4 @@
-/* RESP over a bufferevent; hiredis formats and reads, nothing else of it is used. */
+/* RESP over a bufferevent; hiredis formats the commands. */
 #include "redis_link.h"
 
 #include <assert.h>
@@ -18,7 +18,6 @@
 
 #define DEADLINE_MS 10000
 #define REDIAL_MS 100
-#define UNREAD_BYTES_MAX (64 * 1024 * 1024)
 
 struct waiting {
     redis_reply *reply;
@@ -33,10 +32,9 @@ struct redis_link {
     void (*on_up)(void *owner);
     void *owner;
     struct bufferevent *bev;
-    redisReader *reader;
+    struct redis_reader *reader;
     struct waiting *first, *last;
     struct dt_timer *timer; /* redial, and the deadline of the oldest command */
-    size_t unread;          /* bytes fed since the last whole reply */
     bool is_up;
 };
 
@@ -63,66 +61,26 @@ static void drop(struct redis_link *link)
 {
     if (link->bev)
         bufferevent_free(link->bev);
-    if (link->reader)
-        redisReaderFree(link->reader);
+    redis_reader_free(link->reader);
     link->bev = NULL;
     link->reader = NULL;
     link->is_up = false;
-    link->unread = 0;
     dt_timer_set(link->timer, REDIAL_MS);
     lose_all(link);
 }
 
-static void value_fill(struct redis_value *value, const redisReply *reply)
+/* The next reply belongs to the oldest command. */
+static void answer(void *owner, const struct redis_value *value)
 {
-    *value = (struct redis_value){.kind = REDIS_NIL};
-    switch (reply->type) {
-    case REDIS_REPLY_STRING:
-    case REDIS_REPLY_STATUS:
-        value->kind = REDIS_TEXT;
-        break;
-    case REDIS_REPLY_ERROR:
-        value->kind = REDIS_ERROR;
-        break;
-    case REDIS_REPLY_INTEGER:
-        value->kind = REDIS_INT;
-        value->number = reply->integer;
-        return;
-    case REDIS_REPLY_ARRAY:
-        value->kind = REDIS_LIST;
-        value->count = reply->elements;
-        value->items = dt_alloc(reply->elements, sizeof(*value->items));
-        for (size_t i = 0; i < reply->elements; i++)
-            value_fill(&value->items[i], reply->element[i]);
-        return;
-    default:
-        return;
-    }
-    value->text = reply->str;
-    value->size = reply->len > 0 ? (size_t)reply->len : 0;
-}
-
-static void value_release(struct redis_value *value)
-{
-    for (size_t i = 0; i < value->count; i++)
-        value_release(&value->items[i]);
-    dt_free(value->items);
-}
-
-static void answer(struct redis_link *link, const redisReply *reply)
-{
+    struct redis_link *link = owner;
     struct waiting *waiting = link->first;
-    struct redis_value value;
 
-    link->unread = 0;
     if (!waiting)
-        return; /* nobody asked: the connection is dropped by the caller's next check */
+        return; /* nobody asked */
     link->first = waiting->next;
     if (!link->first)
         link->last = NULL;
-    value_fill(&value, reply);
-    waiting->reply(waiting->owner, &value);
-    value_release(&value);
+    waiting->reply(waiting->owner, value);
     dt_free(waiting);
 }
 
@@ -130,26 +88,18 @@ static void on_readable(struct bufferevent *bev, void *arg)
 {
     struct redis_link *link = arg;
     struct evbuffer *input = bufferevent_get_input(bev);
+    struct dt_err err = {0};
     char piece[65536];
     int got;
 
     while (link->bev == bev && (got = evbuffer_remove(input, piece, sizeof(piece))) > 0) {
-        void *reply = NULL;
+        enum dt_code code = redis_reader_feed(link->reader, piece, (size_t)got, &err);
 
-        link->unread += (size_t)got;
-        if (link->unread > UNREAD_BYTES_MAX ||
-            redisReaderFeed(link->reader, piece, (size_t)got) != REDIS_OK) {
-            dt_log(DT_LOG_ERROR, "Redis: reply too large", NULL);
-            drop(link);
-            return;
-        }
-        while (link->bev == bev && redisReaderGetReply(link->reader, &reply) == REDIS_OK && reply) {
-            answer(link, reply);
-            freeReplyObject(reply);
-            reply = NULL;
-        }
-        if (link->bev == bev && link->reader->err) {
-            dt_log(DT_LOG_ERROR, "Redis: not a reply", "why", link->reader->errstr, NULL);
+        while (!code && link->bev == bev &&
+               redis_reader_next(link->reader, answer, link, &code, &err))
+            ;
+        if (code && link->bev == bev) {
+            dt_log(DT_LOG_ERROR, err.text, NULL);
             drop(link);
         }
     }
@@ -189,10 +139,10 @@ static void dial(struct redis_link *link)
     struct sockaddr_un address = {.sun_family = AF_UNIX};
 
     snprintf(address.sun_path, sizeof(address.sun_path), "%s", link->path);
-    link->reader = redisReaderCreate();
+    link->reader = redis_reader_make();
     link->bev = bufferevent_socket_new(dt_loop_base(link->loop), -1,
                                        BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS);
-    assert(link->reader && link->bev);
+    assert(link->bev);
     bufferevent_setcb(link->bev, on_readable, NULL, on_event, link);
     bufferevent_enable(link->bev, EV_READ | EV_WRITE);
     dt_timer_set(link->timer, DEADLINE_MS / 4);

@@ -3,21 +3,9 @@
 #define DT_SERVER_REDIS_LINK_H
 
 #include "dt/net/loop.h"
-
-enum redis_kind { REDIS_NIL, REDIS_TEXT, REDIS_INT, REDIS_LIST, REDIS_ERROR, REDIS_LOST };
-
-/* A reply; LOST means that nobody knows whether the command was done. Borrowed for the call. */
-struct redis_value {
-    enum redis_kind kind;
-    int64_t number;            /* INT */
-    const char *text;          /* TEXT, ERROR: size bytes */
-    size_t size;
-    struct redis_value *items; /* LIST: count */
-    size_t count;
-};
+#include "redis_value.h"
 
 struct redis_link;
-typedef void redis_reply(void *owner, const struct redis_value *value);
 
 /* One argument of a command. */
 struct redis_arg {

@@ -10,10 +10,10 @@
 #include "http.h"
 #include "routes.h"
 #include "store_redis.h"
+#include "submit_body.h"
 
 #define LIST_MAX 10000
 #define LOG_BYTES_MAX (512 * 1024)
-#define COPIES_MAX 1000
 
 /* ---- finding a job ---- */
 
@@ -142,84 +142,53 @@ static void on_submitted(void *owner, struct dt_effect *effect)
     call_json(call, 201, tree);
 }
 
-static void submit_spec(struct call *call, const struct dt_tree *body, struct dt_spec *spec)
+static void submit(struct call *call, struct submit_body *body)
 {
     struct dt_event event = {.kind = DT_EV_SUBMIT, .caller = call->caller};
     const char *key = evhttp_find_header(evhttp_request_get_input_headers(call->request),
                                          "Idempotency-Key");
     struct dt_err err = {0};
 
-    if (resolve_after(call, spec, &err)) {
+    if (resolve_after(call, &body->spec, &err)) {
         call_problem(call, &err, NULL);
         return;
     }
-    if (dt_tree_bool(body, "dry_run", false)) {
+    if (body->is_dry_run) {
         struct dt_tree *tree = dt_tree_make(DT_TREE_MAP);
 
         dt_tree_put_new(tree, "items", DT_TREE_LIST);
-        dt_tree_add(tree, "resolved", dt_tree_copy(spec->resolved));
+        dt_tree_add(tree, "resolved", dt_tree_copy(body->spec.resolved));
         call_json(call, 200, tree);
         return;
     }
     snprintf(event.req_id, sizeof(event.req_id), "%s", key ? key : "");
     event.spec = dt_alloc(1, sizeof(*event.spec));
-    *event.spec = *spec;
-    *spec = (struct dt_spec){0};
-    event.source = dt_copy_text(dt_tree_str(body, "source", NULL));
-    event.submit_dir = dt_copy_text(dt_tree_str(body, "submit_dir", "/"));
-    event.count = (int)dt_tree_int(body, "count", 1);
+    *event.spec = body->spec;
+    body->spec = (struct dt_spec){0};
+    event.source = dt_copy_text(body->source);
+    event.submit_dir = dt_copy_text(body->submit_dir);
+    event.count = body->count;
     event.request = call_wait(call, on_submitted);
     runtime_event(call->runtime, &event);
 }
 
-static bool submit_form(struct call *call, const struct dt_tree *body)
-{
-    const struct dt_tree *spec = dt_tree_get(body, "spec");
-    int64_t count = dt_tree_int(body, "count", 1);
-    const char *dir = dt_tree_str(body, "submit_dir", "/");
-    struct dt_err err = {0};
-
-    if (!spec || spec->kind != DT_TREE_MAP)
-        dt_fail(&err, DT_USAGE, "spec: expected the specification as an object");
-    else if (count < 1 || count > COPIES_MAX)
-        dt_fail(&err, DT_USAGE, "count: expected 1 to %d", COPIES_MAX);
-    else if (dir[0] != '/' || strlen(dir) > 500)
-        dt_fail(&err, DT_USAGE, "submit_dir: expected an absolute path of at most 500 bytes");
-    else if (runtime_is_degraded(call->runtime))
-        dt_fail(&err, DT_BUSY, "store-degraded: nothing can be stored now; running jobs go on");
-    if (!err.code)
-        return true;
-    call_problem(call, &err, NULL);
-    return false;
-}
-
 void route_submit(struct call *call)
 {
-    struct dt_tree *body = call_body(call);
     struct dt_problems problems = {0};
-    struct dt_spec spec = {0};
+    struct submit_body body = {0};
+    size_t size;
+    const char *bytes = call_bytes(call, &size);
     struct dt_err err = {0};
 
-    if (!body)
-        return;
-    if (!submit_form(call, body)) {
-        dt_tree_free(body);
-        return;
-    }
-    if (dt_spec_parse(dt_tree_get(body, "spec"), &spec, &problems)) {
-        dt_fail(&err, DT_INVALID, "the specification is not valid: %.300s",
-                problems.count ? problems.item[0].text : "");
+    if (submit_body_read(bytes, size, &body, &problems, &err) == DT_OK &&
+        runtime_is_degraded(call->runtime))
+        dt_fail(&err, DT_BUSY, "store-degraded: nothing can be stored now; running jobs go on");
+    if (err.code)
         call_problem(call, &err, &problems);
-    } else if (dt_spec_check_served(dt_tree_get(body, "spec"), &problems)) {
-        dt_fail(&err, DT_UNSUPPORTED, "this server does not serve all of it yet: %.300s",
-                problems.count ? problems.item[0].text : "");
-        call_problem(call, &err, &problems);
-    } else {
-        submit_spec(call, body, &spec);
-    }
-    dt_spec_release(&spec);
+    else
+        submit(call, &body);
+    submit_body_release(&body);
     dt_problems_release(&problems);
-    dt_tree_free(body);
 }
 
 /* ---- lists ---- */

@@ -110,8 +110,7 @@ static void load_failed(struct store_redis *store, const char *what, const char 
 static const struct redis_value *field_of(const struct redis_value *hash, const char *name)
 {
     for (size_t i = 0; i + 1 < hash->count; i += 2)
-        if (hash->items[i].kind == REDIS_TEXT && hash->items[i].size == strlen(name) &&
-            memcmp(hash->items[i].text, name, hash->items[i].size) == 0)
+        if (redis_value_is(&hash->items[i], name))
             return &hash->items[i + 1];
     return NULL;
 }
@@ -279,7 +278,7 @@ static uint64_t number_of(const struct redis_value *value)
     char text[32];
     uint64_t number = 0;
 
-    snprintf(text, sizeof(text), "%.*s", (int)value->size, value->text ? value->text : "");
+    snprintf(text, sizeof(text), "%.*s", (int)value->size, value->text);
     if (!dt_parse_u64(text, UINT64_MAX, &number))
         number = 0;
     return number;
@@ -335,8 +334,8 @@ static void on_setting(void *owner, const struct redis_value *value)
         return; /* lost: asked again when it is back */
     for (size_t i = 0; i + 1 < value->count; i += 2)
         for (size_t row = 0; row < DT_COUNT(rows); row++)
-            if (strcmp(value->items[i].text, rows[row].name) == 0 &&
-                strcmp(value->items[i + 1].text, rows[row].wanted) != 0) {
+            if (redis_value_is(&value->items[i], rows[row].name) &&
+                !redis_value_is(&value->items[i + 1], rows[row].wanted)) {
                 load_failed(store, "Redis does not have the setting it must have",
                             rows[row].name);
                 return;

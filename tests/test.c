@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -141,6 +142,7 @@ static void child_judge(struct test *test, int status, bool is_in_time)
 static void run_child(struct test *test, int fd)
 {
     setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a harness that is killed leaves no test behind */
     reason_fd = fd;
     setvbuf(stdout, NULL, _IOLBF, 0); /* what a test says before it crashes must not be lost */
     test->function();

@@ -33,7 +33,8 @@ struct load {
  * the newest whole one of another checkpoint directory. A damaged one is named on stderr and the
  * one before it is tried; each is tried once. DT_OK with is_found false when there is none yet;
  * DT_CORRUPT when there were some but none is whole; DT_CONFLICT when the newest is of another
- * model or other data; DT_NOT_FOUND when resume_from names one of our own directory that does not count.
+ * model or other data; DT_NOT_FOUND when resume_from names one of our own directory that does not
+ * count.
  */
 DT_MUST_USE enum dt_code load_start(const struct load *load, struct start *start,
                                     struct dt_err *err);

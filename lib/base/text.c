@@ -165,16 +165,26 @@ static bool hosts_range(struct hosts *hosts, const char *prefix, size_t prefix_s
     return true;
 }
 
+static bool is_host_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           c == '.' || c == '-' || c == '_';
+}
+
 /* One comma-separated element, brackets included. */
 static bool hosts_element(struct hosts *hosts, const char *text, size_t size)
 {
     const char *open = memchr(text, '[', size);
+    size_t plain = open ? (size_t)(open - text) : size;
     const char *close, *at;
 
     if (!size)
         return false;
+    for (size_t i = 0; i < plain; i++)
+        if (!is_host_letter(text[i]))
+            return false;
     if (!open)
-        return !memchr(text, ']', size) && hosts_add(hosts, text, size, "", 0);
+        return hosts_add(hosts, text, size, "", 0);
     close = memchr(open, ']', size - (size_t)(open - text));
     if (!close || close != text + size - 1)
         return false;

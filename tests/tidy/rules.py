@@ -26,7 +26,7 @@ OWNER = [
     ("jansson.h", ["lib/base/json.c"]),
     ("event2/*", ["lib/net/*", "server/http.c", "server/guests.*", "server/redis_link.c"]),
     ("openssl/*", ["lib/net/*", "server/keys.c", "cli/client_remote.c"]),
-    ("hiredis/*", ["server/redis_link.c"]),
+    ("hiredis/*", ["server/redis_link.c", "server/redis_value.c"]),
     ("hwloc*", ["agent/node.c"]),
     ("nvml.h", ["agent/gpu.c"]),
     ("pmix*", ["agent/step/pmix*.c"]),

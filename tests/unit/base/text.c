@@ -89,6 +89,9 @@ TEST(hosts__expand_ranges_and_keep_their_width)
     check_hosts("n[3-1]", "refused", __LINE__);
     check_hosts("n[1-", "refused", __LINE__);
     check_hosts("n[]", "refused", __LINE__);
+    check_hosts("n1][4]", "refused", __LINE__);
+    check_hosts("n 1", "refused", __LINE__);
+    check_hosts("n\x1b[1]", "refused", __LINE__);
     check_hosts("n[1-1000000]", "refused", __LINE__);
     check_hosts("n[1-99],m[1-2]", "refused", __LINE__); /* more than 100 */
 }
