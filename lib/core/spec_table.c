@@ -131,7 +131,7 @@ static const struct dt_spec_field model_rows[] = {
      .help = "Width inside the feed-forward part."},
     {.name = "vocab", .types = DT_SPEC_INT, .least = 2, .most = 1 << 22, .unit = "tokens",
      .note = "from the preset; 256 with data.text",
-     .help = "Vocabulary; padded at run time, never refused."},
+     .help = "Vocabulary; any size."},
     {.name = "tied", .types = DT_SPEC_BOOL, .note = "false for llama, true for gpt2",
      .help = "The head shares the embedding's weights."},
     {.name = "positions", .types = DT_SPEC_INT, .least = 1, .most = 1 << 22, .unit = "tokens",
