@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "client.h"
+#include "dt/base/units.h"
 #include "dt/os/file.h"
 #include "dt/os/proc.h"
 #include "http.h"
@@ -236,13 +237,20 @@ static enum dt_code handshake_fail(const struct dt_client *client, const struct 
                                    struct dt_err *err)
 {
     long verified = SSL_get_verify_result(link->ssl);
+    char now[40];
 
     if (verified == X509_V_OK)
         return nobody(client, ssl_reason(), err);
     dt_fail(err, DT_DENIED, "%s shows a certificate that does not hold: %s", client->where.url,
             X509_verify_cert_error_string(verified));
-    dt_hint(err, "expected one signed by the CA of context %s (%s)", client->where.name,
-            client->where.ca[0] ? client->where.ca : "the system's");
+    if (verified == X509_V_ERR_CERT_NOT_YET_VALID || verified == X509_V_ERR_CERT_HAS_EXPIRED) {
+        dt_format_instant(dt_wall_ms(), now, sizeof(now));
+        dt_hint(err, "this machine's clock says %s; if that is wrong run chrony or "
+                "systemd-timesyncd, else the operator must renew the certificate", now);
+    } else {
+        dt_hint(err, "expected one signed by the CA of context %s (%s)", client->where.name,
+                client->where.ca[0] ? client->where.ca : "the system's");
+    }
     return DT_DENIED;
 }
 

@@ -92,7 +92,7 @@ static X509 *cert_make(EVP_PKEY *key, const char *name, int days, const X509_NAM
     BN_to_ASN1_INTEGER(number, X509_get_serialNumber(cert));
     BN_free(number);
     X509_set_version(cert, X509_VERSION_3);
-    X509_gmtime_adj(X509_getm_notBefore(cert), -3600);
+    X509_gmtime_adj(X509_getm_notBefore(cert), -86400); /* clocks that are hours behind must do */
     X509_gmtime_adj(X509_getm_notAfter(cert), (long)days * 86400);
     subject = X509_get_subject_name(cert);
     X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, (const unsigned char *)name, -1, -1,
