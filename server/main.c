@@ -40,6 +40,8 @@ static const struct dt_opt server_opts[] = {
      .help = "the redis-server program; found in PATH when not given"},
     {.name = "node", .type = DT_OPT_LIST, .arg = "NAME", .unit = "", .initial = NULL,
      .help = "make certificates for a local node of this name"},
+    {.name = "accept-rollback", .type = DT_OPT_FLAG,
+     .help = "serve a store that is older than the high-water mark; jobs it does not know end"},
 };
 
 static const struct dt_opt cert_opts[] = {
@@ -166,6 +168,9 @@ static enum dt_code prepare(struct runtime *runtime, const struct dt_args *args,
         dt_prefix(err, "another dtserver may serve this state directory");
         return code;
     }
+    runtime->accepts_rollback = dt_args_has(args, "accept-rollback");
+    if ((code = mark_read(runtime->state_dir, &runtime->mark, err)))
+        return code;
     return keys_open(runtime->state_dir, runtime->cluster_id, err);
 }
 
@@ -228,7 +233,9 @@ static int run_server(const struct dt_args *args)
     runtime_close(&runtime);
     redis_child_stop(redis);
     if (runtime.fatal[0])
-        fprintf(stderr, "dtserver: %s\n", runtime.fatal);
+        fprintf(stderr, "dtserver: %s\n%s%s%s", runtime.fatal,
+                *runtime.fatal_hint ? "  help: " : "", runtime.fatal_hint,
+                *runtime.fatal_hint ? "\n" : "");
     close(lock);
     return runtime.exit_status;
 }

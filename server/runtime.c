@@ -112,6 +112,21 @@ static void deliver(void *owner, struct dt_effect *effect)
     }
 }
 
+/* Keep the mark of what is durable within half a second of it. */
+static void mark_keep(struct runtime *runtime)
+{
+    struct mark mark = {runtime->epoch, store_redis_seq(runtime->store),
+                        dt_core_job_next(runtime->core)};
+    struct dt_err err = {0};
+
+    if (mark.epoch == runtime->mark.epoch && mark.seq == runtime->mark.seq)
+        return;
+    if (mark_write(runtime->state_dir, &mark, &err))
+        dt_log(DT_LOG_ERROR, "the high-water mark cannot be kept", "why", err.text, NULL);
+    else
+        runtime->mark = mark;
+}
+
 static void on_tick(void *owner)
 {
     struct runtime *runtime = owner;
@@ -122,6 +137,7 @@ static void on_tick(void *owner)
     store_redis_poll(runtime->store);
     if (!runtime->is_serving || runtime->is_stopping)
         return;
+    mark_keep(runtime);
     if (!dt_turn_is_degraded(runtime->turn) && store_redis_is_up(runtime->store))
         runtime_event(runtime, &event);
     if (dt_core_audit(runtime->core, &err))
@@ -164,17 +180,26 @@ static void on_loaded(void *owner, const struct store_loaded *loaded, const stru
 {
     struct runtime *runtime = owner;
     int64_t away_ms = dt_wall_ms() - loaded->wall_ms;
+    struct dt_err behind = {0};
 
     if (err->code) {
         runtime_fatal(runtime, err->text);
         return;
     }
+    if (mark_check(&runtime->mark, loaded->seq, &behind)) {
+        runtime_fatal(runtime, behind.text);
+        snprintf(runtime->fatal_hint, sizeof(runtime->fatal_hint), "%s", behind.hint);
+        runtime->exit_status = dt_code_exit(behind.code);
+        return;
+    }
+    dt_core_job_reserve(runtime->core, runtime->mark.job_next);
     away_ms = away_ms < 0 || !loaded->wall_ms ? 0 : away_ms > 3600000 ? 3600000 : away_ms;
     runtime->epoch = loaded->epoch;
     runtime->dt_base_ms = loaded->now_ms + away_ms + 1;
     runtime->started_ms = dt_loop_now_ms(runtime->loop);
     dt_core_resume(runtime->core, loaded->seq, runtime->dt_base_ms);
     runtime->is_serving = true;
+    mark_keep(runtime);
     dt_logf(DT_LOG_INFO, "serving: epoch %llu, sequence %llu", (unsigned long long)loaded->epoch,
             (unsigned long long)loaded->seq);
 }
@@ -185,7 +210,9 @@ void runtime_open(struct runtime *runtime, const char *redis_socket)
 {
     runtime->core = dt_core_make(runtime->cluster_id);
     runtime->store = store_redis_make(runtime->loop, redis_socket,
-                                      &(struct store_place){runtime->cluster_id, runtime->core},
+                                      &(struct store_place){
+                                          runtime->cluster_id, runtime->core, runtime->mark.epoch,
+                                          runtime->accepts_rollback ? runtime->mark.seq : 0},
                                       &store_calls_table, runtime);
     runtime->turn = dt_turn_make(runtime->core, store_redis_ops(runtime->store), deliver, runtime);
     runtime->tick = dt_timer_make(runtime->loop, on_tick, runtime);
@@ -194,6 +221,8 @@ void runtime_open(struct runtime *runtime, const char *redis_socket)
 
 void runtime_close(struct runtime *runtime)
 {
+    if (runtime->is_serving)
+        mark_keep(runtime);
     dt_timer_free(runtime->tick);
     dt_turn_free(runtime->turn);
     store_redis_free(runtime->store);

@@ -5,6 +5,7 @@
 #include "dt/base/set.h"
 #include "dt/core/turn.h"
 #include "dt/net/conn.h"
+#include "mark.h"
 #include "store_redis.h"
 
 struct sessions;
@@ -39,6 +40,8 @@ struct runtime {
     struct http *http;
     char state_dir[512], run_dir[512];
     char cluster_id[33];
+    struct mark mark;      /* as it lies on the disk */
+    bool accepts_rollback;
     uint64_t epoch;
     int64_t dt_base_ms;    /* dt time = base + loop time */
     int64_t started_ms;    /* loop time */
@@ -47,6 +50,7 @@ struct runtime {
     bool is_stopping;
     int exit_status;
     char fatal[512];       /* why it stopped by itself; "" = asked to */
+    char fatal_hint[256];  /* and what to do; may be "" */
     struct dt_timer *tick;
     uint64_t request_next; /* handles of waiting requests */
     struct dt_set requests; /* handle -> struct request_wait, owned */
@@ -61,7 +65,7 @@ struct runtime {
 /* Called when a request's effect is due: effect is REPLY or READ, borrowed. */
 typedef void request_done(void *owner, struct dt_effect *effect);
 
-/* Core, store and turn; loading begins when Redis answers. loop, dirs and cluster_id are set. */
+/* Core, store and turn; loading begins when Redis answers. loop, dirs, cluster_id and mark are set. */
 void runtime_open(struct runtime *runtime, const char *redis_socket);
 /* Free core, turn and store; jobs go on. */
 void runtime_close(struct runtime *runtime);

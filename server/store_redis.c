@@ -17,10 +17,16 @@
 #define LOG_ENTRIES_MAX "100000"
 
 /* Numbers are texts: Lua would turn them into doubles. */
+/* ARGV: cluster, least epoch before this one, least seq. Compared as numbers: both stay far below
+ * 2^53, and what is written is the text itself. */
 static const char script_takeover[] =
     "local id = redis.call('HGET', KEYS[1], 'cluster') "
     "if id and id ~= ARGV[1] then return redis.error_reply('DTFOREIGN') end "
     "redis.call('HSET', KEYS[1], 'cluster', ARGV[1]) "
+    "if tonumber(redis.call('HGET', KEYS[1], 'epoch') or '0') < tonumber(ARGV[2]) then "
+    "redis.call('HSET', KEYS[1], 'epoch', ARGV[2]) end "
+    "if tonumber(redis.call('HGET', KEYS[1], 'seq') or '0') < tonumber(ARGV[3]) then "
+    "redis.call('HSET', KEYS[1], 'seq', ARGV[3]) end "
     "redis.call('HINCRBY', KEYS[1], 'epoch', 1) "
     "return {redis.call('HGET', KEYS[1], 'epoch'), redis.call('HGET', KEYS[1], 'seq') or '0', "
     "redis.call('HGET', KEYS[1], 'now_ms') or '0', redis.call('HGET', KEYS[1], 'wall_ms') or '0'}";
@@ -71,6 +77,7 @@ struct store_redis {
     void *owner;
     char cluster_id[40];
     enum phase phase;
+    uint64_t epoch_least, seq_least;
     uint64_t epoch, seq;
     int64_t now_ms, wall_ms;
     char commit_sha[64];     /* "" = send the whole script */
@@ -312,14 +319,18 @@ static void on_taken_over(void *owner, const struct redis_value *value)
 
 static void take_over(struct store_redis *store)
 {
-    char key[128];
-    struct redis_arg args[5] = {text_arg("EVAL"), text_arg(script_takeover), text_arg("1")};
+    char key[128], epoch[24], seq[24];
+    struct redis_arg args[7] = {text_arg("EVAL"), text_arg(script_takeover), text_arg("1")};
 
     key_of(store, key, sizeof(key), "meta");
+    snprintf(epoch, sizeof(epoch), "%llu", (unsigned long long)store->epoch_least);
+    snprintf(seq, sizeof(seq), "%llu", (unsigned long long)store->seq_least);
     args[3] = text_arg(key);
     args[4] = text_arg(store->cluster_id);
+    args[5] = text_arg(epoch);
+    args[6] = text_arg(seq);
     store->phase = TAKING_OVER;
-    redis_link_send(store->link, args, 5, on_taken_over, store);
+    redis_link_send(store->link, args, 7, on_taken_over, store);
 }
 
 /* One setting as it must be, read back from the running Redis. */
@@ -629,6 +640,8 @@ struct store_redis *store_redis_make(struct dt_loop *loop, const char *socket,
     store->ops = (struct dt_store){commit, store};
     store->loop = loop;
     store->core = place->core;
+    store->epoch_least = place->epoch_least;
+    store->seq_least = place->seq_least;
     store->calls = *calls;
     store->owner = owner;
     snprintf(store->cluster_id, sizeof(store->cluster_id), "%s", place->cluster_id);
@@ -656,6 +669,11 @@ bool store_redis_is_up(const struct store_redis *store)
                     dt_loop_now_ms(store->loop) - store->since_ms > STUCK_MS;
 
     return store->phase == READY && redis_link_is_up(store->link) && !is_stuck;
+}
+
+uint64_t store_redis_seq(const struct store_redis *store)
+{
+    return store->seq;
 }
 
 void store_redis_poll(struct store_redis *store)

@@ -17,6 +17,7 @@ struct store_loaded {
 struct store_place {
     const char *cluster_id;
     struct dt_core *core; /* borrowed */
+    uint64_t epoch_least, seq_least; /* the store is raised to these; 0 = as it is */
 };
 
 /* What the store tells its owner. */
@@ -39,6 +40,8 @@ void store_redis_free(struct store_redis *store);
 struct dt_store *store_redis_ops(struct store_redis *store);
 /* Loaded, Redis reachable, and no batch stuck: a record given now is stored soon. */
 bool store_redis_is_up(const struct store_redis *store);
+/* Sequence number of the newest durable record. */
+uint64_t store_redis_seq(const struct store_redis *store);
 /* Lost or refused commits are tried again by this; call once a second. */
 void store_redis_poll(struct store_redis *store);
 /* Read a job's events with seq >= from, at most limit; items are JSON texts. LOST when down. */

@@ -178,6 +178,17 @@ enum dt_code dt_core_apply(struct dt_core *core, const struct dt_record *record,
     return code;
 }
 
+uint64_t dt_core_job_next(const struct dt_core *core)
+{
+    return core->job_next;
+}
+
+void dt_core_job_reserve(struct dt_core *core, uint64_t next)
+{
+    if (next > core->job_next)
+        core->job_next = next;
+}
+
 void dt_core_resume(struct dt_core *core, uint64_t seq, int64_t now_ms)
 {
     if (seq > core->seq)

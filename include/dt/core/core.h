@@ -165,6 +165,11 @@ DT_MUST_USE enum dt_code dt_core_apply(struct dt_core *core, const struct dt_rec
  * every node is silent until it says hello. */
 void dt_core_resume(struct dt_core *core, uint64_t seq, int64_t now_ms);
 
+/* The id that the next job gets. */
+uint64_t dt_core_job_next(const struct dt_core *core);
+/* Never give an id below next again, though no stored job says so. */
+void dt_core_job_reserve(struct dt_core *core, uint64_t next);
+
 /* When the core wants a TICK next; INT64_MAX = no need. */
 int64_t dt_core_next_ms(const struct dt_core *core);
 
