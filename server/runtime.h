@@ -65,7 +65,8 @@ struct runtime {
 /* Called when a request's effect is due: effect is REPLY or READ, borrowed. */
 typedef void request_done(void *owner, struct dt_effect *effect);
 
-/* Core, store and turn; loading begins when Redis answers. loop, dirs, cluster_id and mark are set. */
+/* Core, store and turn; loading begins when Redis answers. loop, dirs, cluster_id and mark are
+ * set. */
 void runtime_open(struct runtime *runtime, const char *redis_socket);
 /* Free core, turn and store; jobs go on. */
 void runtime_close(struct runtime *runtime);

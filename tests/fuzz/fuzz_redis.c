@@ -124,7 +124,9 @@ static struct heard run_all(const char *bytes, size_t size, size_t piece)
     struct run run = {0};
     enum dt_code code = DT_OK;
 
-    run.store = store_redis_make(loop, "/none", &(struct store_place){.cluster_id = "fuzz", .core = core}, &calls, &run);
+    run.store = store_redis_make(loop, "/none",
+                                 &(struct store_place){.cluster_id = "fuzz", .core = core}, &calls,
+                                 &run);
     run.link = made;
     made->on_up(made->up_owner);
     for (size_t at = 0; at < size && !code; at += piece) {
