@@ -125,7 +125,10 @@ static void rank_ended(struct step *step, struct rank *rank)
         step_tell_exits(step, "step_exit");
         return;
     }
-    spawn_kill(step); /* what the ranks left behind */
+    /* What the ranks left behind goes; but while a grace runs that may be the program itself, saving,
+     * whose shell SIGTERM has ended. */
+    if (dt_clock_ms() >= step->grace_end_ms)
+        spawn_kill(step);
     step_tell_exits(step, "step_exit");
     dt_timer_set(step->reap, 0);
 }
@@ -157,7 +160,7 @@ static void forget_generation(struct step *step)
     dt_tree_free(step->bundle);
     step->bundle = NULL;
     step->is_up_told = step->is_stop_asked = false;
-    step->killed_ms = 0;
+    step->killed_ms = step->grace_end_ms = 0;
     step->progress.step = step->progress.checkpoint_step = -1;
     step->progress.phase[0] = step->progress.loss[0] = 0;
 }
@@ -217,6 +220,7 @@ static void on_stop(struct step *step, const struct dt_tree *body)
         return;
     }
     step->is_stop_asked = true;
+    step->grace_end_ms = grace_ms > 0 ? dt_clock_ms() + grace_ms : 0;
     if (grace_ms > 0) {
         spawn_signal(step, SIGTERM);
         dt_timer_set(step->kill, grace_ms);

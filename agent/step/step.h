@@ -57,6 +57,7 @@ struct step {
     int64_t acknowledged_ms; /* last beat of the controller, by the agent's word */
     int64_t log_bytes_max;
     int64_t killed_ms;       /* when the group was first killed */
+    int64_t grace_end_ms;   /* a stop lets programs go on until then; 0 = none asked */
     /* set by main: a rank joined or was started, perhaps the last one; a rank ended */
     void (*check_up)(struct step *step);
     void (*rank_ended)(struct step *step, struct rank *rank);

@@ -240,7 +240,7 @@ script: |
   python3 -c "
   import signal, sys, time
   def stop(*_):
-      open('saved', 'w').write('yes'); sys.exit(75)
+      time.sleep(0.5); open('saved', 'w').write('yes'); sys.exit(75)
   signal.signal(signal.SIGTERM, stop)
   open('ready', 'w')
   time.sleep(60)"
