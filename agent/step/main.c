@@ -125,8 +125,8 @@ static void rank_ended(struct step *step, struct rank *rank)
         step_tell_exits(step, "step_exit");
         return;
     }
-    /* What the ranks left behind goes; but while a grace runs that may be the program itself, saving,
-     * whose shell SIGTERM has ended. */
+    /* What the ranks left behind goes; but while a grace runs that may be the program itself,
+     * saving, whose shell SIGTERM has ended. */
     if (dt_clock_ms() >= step->grace_end_ms)
         spawn_kill(step);
     step_tell_exits(step, "step_exit");
@@ -161,7 +161,7 @@ static void forget_generation(struct step *step)
     step->bundle = NULL;
     step->is_up_told = step->is_stop_asked = false;
     step->killed_ms = step->grace_end_ms = 0;
-    step->progress.step = step->progress.checkpoint_step = -1;
+    step->progress.step = step->progress.checkpoint_step = step->told_step = -1;
     step->progress.phase[0] = step->progress.loss[0] = 0;
 }
 
@@ -319,6 +319,7 @@ static void on_ship(void *owner)
 
     dt_timer_set(step->ship, SHIP_MS);
     logs_ship(step);
+    metrics_tell(step);
 }
 
 /* A job that must not outlive its controller's silence: timed here, whoever else is gone. */
@@ -361,7 +362,7 @@ int step_main(const char *agent_path, const char *run_dir, const char *node)
     snprintf(step.node, sizeof(step.node), "%s", node);
     step.loop = dt_loop_make();
     step.acknowledged_ms = dt_clock_ms();
-    step.progress.step = step.progress.checkpoint_step = -1;
+    step.progress.step = step.progress.checkpoint_step = step.told_step = -1;
     if (pmix_open(&step, &step.pmix, &err)) {
         dt_log(DT_LOG_ERROR, "no PMIx server", "why", err.text, NULL);
         return 1;

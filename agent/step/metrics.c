@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include "dt/wire/msg.h"
+#include "dt/os/proc.h"
 #include "step.h"
 
+#define TELL_MS 1000
 #define LINE_BYTES_MAX 1024
 
 /* The next blank-separated word of *at, at most size - 1 bytes. */
@@ -96,6 +98,15 @@ static void tell_progress(struct step *step)
 
     dt_tree_add(message, "progress", dt_msg_progress_tree(&step->progress));
     step_tell(step, message, NULL, 0);
+    step->told_step = step->progress.step;
+    step->told_ms = dt_clock_ms();
+}
+
+void metrics_tell(struct step *step)
+{
+    if (step->bundle && step->progress.step != step->told_step &&
+        dt_clock_ms() - step->told_ms >= TELL_MS)
+        tell_progress(step);
 }
 
 static void on_datagram(void *owner, int fd)

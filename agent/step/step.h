@@ -51,6 +51,8 @@ struct step {
     int metrics_fd;
     struct dt_watch *metrics_watch;
     struct dt_progress progress;
+    int64_t told_step;       /* of it: what the agent knows */
+    int64_t told_ms;
     char reported_path[512]; /* newest checkpoint a user program told of */
     char master_addr[64];
     int master_port;
@@ -99,6 +101,8 @@ void logs_close(struct rank *rank);
 /* metrics.c */
 DT_MUST_USE enum dt_code metrics_open(struct step *step, struct dt_err *err);
 void metrics_close(struct step *step);
+/* Tell the agent a step that it does not know yet, once a second at most. */
+void metrics_tell(struct step *step);
 /* Read one line of a rank (job.md section 11); false when its word is unknown. */
 bool metrics_line(struct dt_progress *progress, const char *line, size_t size);
 

@@ -40,6 +40,7 @@ void core_fail_gen(struct dt_core *core, struct dt_job *job, const struct dt_res
     snprintf(what, sizeof(what), "%s",
              strcmp(result->cause, "node_lost") == 0 ? "node-lost"
              : strcmp(result->cause, "launch") == 0  ? "launch-failed"
+             : strcmp(result->cause, "hang") == 0    ? "hang"
                                                      : "rank-exit");
     core_job_move(core, draft, DT_ON_FAILED_GEN);
     job = core_job_put(core, outcome, draft, what, result->reason);
@@ -220,11 +221,12 @@ static void note_progress(struct dt_core *core, struct dt_job *job,
                              news->checkpoint_step != known->checkpoint_step &&
                              strcmp(news->checkpoint_path, known->checkpoint_path) != 0;
 
-    if (news->step >= 0 && news->step != known->step) {
+    /* of the nodes' steps the greatest counts; a new generation may begin at a lower one */
+    if (news->step >= 0 && (news->step > known->step || !job->progress_ms)) {
         job->progress_ms = core->now_ms;
         known->step = news->step;
     }
-    if (news->step >= 0 && news->loss[0]) {
+    if (news->step == known->step && news->loss[0]) {
         known->tokens = news->tokens;
         known->step_us = news->step_us;
         memcpy(known->loss, news->loss, sizeof(known->loss));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core_state.h"
+#include "dt/base/units.h"
 
 static bool is_fleet_known(const struct dt_core *core)
 {
@@ -199,6 +200,37 @@ static void start_overdue(struct dt_core *core, struct dt_job *job, struct dt_ou
     core_fail_gen(core, job, &result, outcome);
 }
 
+/* Has a job that told of progress in this generation stood still for longer than it may? While a
+ * node of it is not heard nobody can tell. */
+static bool is_hanging(const struct dt_core *core, const struct dt_job *job)
+{
+    int64_t since = job->progress_ms > core->listening_ms ? job->progress_ms : core->listening_ms;
+
+    if (job->state != DT_JOB_RUNNING || !job->spec->hang_timeout_ms || !job->progress_ms ||
+        core->now_ms - since < job->spec->hang_timeout_ms)
+        return false;
+    for (size_t i = 0; i < job->members_count; i++) {
+        const struct dt_node *node = dt_dict_get(&core->nodes, job->members[i].node);
+
+        if (!node || node->state == DT_NODE_SILENT || node->state == DT_NODE_DOWN ||
+            node->state == DT_NODE_JOINING)
+            return false;
+    }
+    return true;
+}
+
+static void hang(struct dt_core *core, struct dt_job *job, struct dt_outcome *outcome)
+{
+    struct dt_result result = {.cause = "hang", .rank = -1};
+    char wait[32];
+
+    dt_format_duration(job->spec->hang_timeout_ms, wait, sizeof(wait));
+    snprintf(result.reason, sizeof(result.reason),
+             "no progress for %s after step %lld (health.hang_timeout)", wait,
+             (long long)job->progress.step);
+    core_fail_gen(core, job, &result, outcome);
+}
+
 /* Jobs by a copy of their ids: deciding about one changes the set. */
 static void each_job(struct dt_core *core, const struct dt_set *set, struct dt_outcome *outcome,
                      void (*visit)(struct dt_core *core, struct dt_job *job,
@@ -230,6 +262,8 @@ static void active_limits(struct dt_core *core, struct dt_job *job, struct dt_ou
              core->now_ms - job->state_since_ms >= START_MS_MAX &&
              core->now_ms - core->listening_ms >= START_MS_MAX)
         start_overdue(core, job, outcome);
+    else if (is_hanging(core, job))
+        hang(core, job, outcome);
 }
 
 static void pending_limits(struct dt_core *core, struct dt_job *job, struct dt_outcome *outcome)

@@ -134,6 +134,19 @@ static void session_begin(struct dt_core *core, struct dt_event *event,
     core_claim_node(core, node);
 }
 
+/* A node that was not heard is back: what its jobs did meanwhile is still to come, so that their
+ * time without progress begins anew. */
+static void heard_again(struct dt_core *core, struct dt_node *node)
+{
+    node->state = state_of_wish(node);
+    for (size_t i = 0; i < core->active.count; i++) {
+        struct dt_job *job = core->active.items[i].value;
+
+        if (job->progress_ms && core_member(job, node->name))
+            job->progress_ms = core->now_ms;
+    }
+}
+
 void core_hello(struct dt_core *core, struct dt_event *event, struct dt_outcome *outcome)
 {
     const struct dt_node *node = dt_core_node(core, event->node);
@@ -151,7 +164,7 @@ void core_hello(struct dt_core *core, struct dt_event *event, struct dt_outcome 
     session_begin(core, event, outcome);
     known = dt_dict_get(&core->nodes, event->node);
     if (known->state == DT_NODE_SILENT || known->state == DT_NODE_JOINING)
-        known->state = state_of_wish(known);
+        heard_again(core, known);
     reconcile(core, event, outcome);
     adopt(core, event, outcome);
     core_node_settle(core, event->node, outcome);
@@ -166,7 +179,7 @@ void core_beat(struct dt_core *core, struct dt_event *event, struct dt_outcome *
         return;
     node->heard_ms = core->now_ms;
     if (node->state == DT_NODE_SILENT) {
-        node->state = state_of_wish(node);
+        heard_again(core, node);
         core->is_full_pass_due = true;
     }
     for (size_t i = 0; i < event->reports_count; i++)

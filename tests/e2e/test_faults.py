@@ -45,6 +45,22 @@ def test_killed_rank_resumes_bit_identically():
         check("rank-exit" in c.events(hit) or "signal" in c.events(hit), c.events(hit))
 
 
+def test_stopped_rank_is_a_hang_and_training_resumes():
+    with Cluster() as c:
+        calm = c.submit(train(c, steps=60, every=10))
+        check_equal(c.wait(calm, 60), 0, "undisturbed run")
+        hit = c.submit(train(c, steps=60, every=10) + "health: {hang_timeout: 3s}\n")
+        until_step(c, hit, 15)
+        os.kill(c.until_ranks(hit, 2)[1], signal.SIGSTOP)
+        check_equal(c.wait(hit, 60), 0, "it goes on in a new generation")
+        check_equal(c.show(hit)["gen"], 2, "one restart")
+        events = c.dtctl("events", hit).stdout
+        check("hang" in events and "no progress for 3s" in events, events)
+        same = dict(zip([item["step"] for item in read_metrics(c.show(hit)["dirs"]["metrics"])],
+                        losses(c, hit)))
+        check_equal([same[step] for step in sorted(same)], losses(c, calm), "losses")
+
+
 def test_killed_rank_of_any_program_starts_generation_two():
     with Cluster() as c:
         job = c.submit(LONG % 4)
