@@ -161,7 +161,7 @@ static void answer_log(struct session *session, const struct dt_tree *body)
     struct stat info = {0};
     char path[700], *bytes = dt_alloc((size_t)size_max + 1, 1);
     ssize_t got = -1;
-    int fd;
+    int fd, why;
 
     snprintf(path, sizeof(path), "%.500s/logs/g%06llu/rank-%05d.log",
              dt_tree_str(body, "output_dir", "/nowhere"),
@@ -172,6 +172,7 @@ static void answer_log(struct session *session, const struct dt_tree *body)
             offset = info.st_size + offset > 0 ? info.st_size + offset : 0;
         got = pread(fd, bytes, (size_t)size_max, offset);
     }
+    why = errno;
     dt_tree_put_int(answer, "id", dt_tree_int(body, "id", 0));
     dt_tree_put_int(answer, "job", dt_tree_int(body, "job", 0));
     dt_tree_put_u64(answer, "gen", dt_tree_u64(body, "gen", 0));
@@ -180,7 +181,8 @@ static void answer_log(struct session *session, const struct dt_tree *body)
     dt_tree_put_int(answer, "size_total", info.st_size);
     dt_tree_put_bool(answer, "eof", got >= 0 && offset + got >= info.st_size);
     if (got < 0)
-        dt_tree_put_str(answer, "error", strerror(errno));
+        dt_tree_put_str(answer, "error",
+                        why == ENOENT ? "it wrote no log" : strerror(why));
     session_send(session, answer, bytes, got > 0 ? (size_t)got : 0);
     dt_tree_free(answer);
     dt_free(bytes);

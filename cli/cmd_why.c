@@ -144,6 +144,8 @@ static void why_add(struct dt_buf *page, const struct dt_tree *why, const struct
     funnel_add(page, dt_tree_get(why, "funnel"));
     ahead_add(page, why);
     remedies_add(page, dt_tree_get(why, "would_start_now_with"));
+    if (strcmp(state, "pending") == 0 && dt_tree_str(why, "last_failure", NULL))
+        row(page, "last failure", dt_tree_str(why, "last_failure", ""));
     if (strcmp(state, "pending") == 0)
         row(page, "evaluated", dt_tree_str(why, "evaluated_at", ""));
     excerpt_add(page, dt_tree_str(dt_tree_get(job, "result"), "excerpt", ""));

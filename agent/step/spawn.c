@@ -434,12 +434,13 @@ static enum dt_code rank_fork(struct step *step, struct rank *rank, const struct
     if (got == (ssize_t)sizeof(report)) {
         waitpid(pid, NULL, 0);
         close(out[0]);
-        return dt_fail(err, DT_NOT_FOUND, "rank %d cannot %s %s: %s", rank->number,
-                       stages[report[0]],
+        return dt_fail(err, DT_NOT_FOUND, "cannot %s %s: %s", stages[report[0]],
                        report[0] == 4   ? plan->workdir
                        : report[0] == 6 ? plan->path
                                         : "",
-                       strerror(report[1]));
+                       report[0] == 6 && report[1] == ENOENT && access(plan->path, F_OK) == 0
+                           ? "the interpreter that its first line (#!) names is not there"
+                           : strerror(report[1]));
     }
     rank->pid = pid;
     rank->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);

@@ -204,6 +204,9 @@ static void result_of_exit(const char *node, const struct dt_rank_exit *end,
     else if (end->signal)
         snprintf(result->reason, sizeof(result->reason), "rank %d on %.64s was ended by signal %d",
                  end->rank, node, end->signal);
+    else if (strcmp(result->cause, "launch") == 0 && end->excerpt[0])
+        snprintf(result->reason, sizeof(result->reason), "rank %d on %.64s: %.160s", end->rank,
+                 node, end->excerpt);
     else if (end->is_incomplete)
         snprintf(result->reason, sizeof(result->reason),
                  "rank %d on %.64s exited 0 too early: %.120s", end->rank, node, end->excerpt);
