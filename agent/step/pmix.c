@@ -262,7 +262,7 @@ static void on_upcalls(void *owner, int fd)
 enum dt_code pmix_open(struct step *step, struct pmix **pmix, struct dt_err *err)
 {
     struct pmix *made = dt_alloc(1, sizeof(*made));
-    bool is_topology_ours;
+    bool is_topology_ours, has_plugins = getenv(TOPOLOGY_PLUGINS) != NULL;
     pmix_info_t *info;
     pmix_status_t status;
     enum dt_code code;
@@ -282,6 +282,8 @@ enum dt_code pmix_open(struct step *step, struct pmix **pmix, struct dt_err *err
     is_topology_ours = !getenv(TOPOLOGY_VARIABLE) &&
                        topology_path(step->run_dir, path, sizeof(path)) &&
                        setenv(TOPOLOGY_VARIABLE, path, 1) == 0;
+    if (is_topology_ours && !has_plugins)
+        setenv(TOPOLOGY_PLUGINS, TOPOLOGY_PLUGINS_NONE, 1);
     PMIX_INFO_CREATE(info, 2);
     PMIX_INFO_LOAD(&info[0], PMIX_HOSTNAME, step->node, PMIX_STRING);
     PMIX_INFO_LOAD(&info[1], PMIX_SERVER_TMPDIR, made->dir, PMIX_STRING);
@@ -289,6 +291,8 @@ enum dt_code pmix_open(struct step *step, struct pmix **pmix, struct dt_err *err
     PMIX_INFO_FREE(info, 2);
     if (is_topology_ours)
         unsetenv(TOPOLOGY_VARIABLE); /* ranks inherit our environment */
+    if (is_topology_ours && !has_plugins)
+        unsetenv(TOPOLOGY_PLUGINS);
     *pmix = made;
     return status == PMIX_SUCCESS ? DT_OK
                                   : dt_fail(err, DT_IO, "PMIx_server_init: %s",

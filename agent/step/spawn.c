@@ -242,38 +242,54 @@ static bool shares_host(const struct step *step)
     return false;
 }
 
-/* Open MPI without mpirun (launch.md): the lean set only where it is asked for. */
-static void plan_mpi(const struct step *step, struct plan *plan)
+/* A setting of ours stands behind the user's own. */
+static void env_default(struct plan *plan, const char *name, const char *value)
 {
-    bool is_shared = shares_host(step), can_name = geteuid() == 0;
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    bool is_loopback = strncmp(step->master_addr, "127.", 4) == 0;
-    char shm[200], topology[400];
+    if (!dt_env_get(&plan->texts, name))
+        dt_env_set(&plan->texts, name, value);
+}
 
-    shm_name(step, shm, sizeof(shm));
-    dt_env_set(&plan->texts, "OMPI_MCA_btl_vader_backing_directory", shm); /* 4.x */
-    dt_env_set(&plan->texts, "OMPI_MCA_btl_sm_backing_directory", shm);    /* 5.x */
-    dt_env_set(&plan->texts, "OMPI_MCA_schizo", "^orte");
-    plan->ignores_sigpipe = true;
-    if (is_shared && can_name)
-        plan->uts_name = step->node;
-    /* ranks of a loopback cluster have no other way to each other; 5.x leaves loopback out */
-    if (is_loopback && !dt_env_get(&plan->texts, "OMPI_MCA_btl_tcp_if_include"))
-        dt_env_set(&plan->texts, "OMPI_MCA_btl_tcp_if_include", "lo");
-    if (!dt_tree_bool(step->bundle, "lean", false))
-        return;
-    dt_env_set(&plan->texts, "OMPI_MCA_pml", "ob1");
-    dt_env_set(&plan->texts, "OMPI_MCA_btl", pmix_shared_btl());
-    dt_env_set(&plan->texts, "OMPI_MCA_hwloc_base_binding_policy", "none");
-    dt_env_set(&plan->texts, "OMPI_MCA_orte_externally_bound", "1");
-    dt_env_set(&plan->texts, "OMPI_MCA_coll", "^han,adapt");
+/* For MPI programs that ask for it: only the components a rank needs are loaded, and hwloc reads
+ * the agent's file instead of the machine. Its plugins (X11, OpenCL, libxml2) stay out: they are
+ * half of MPI_Init's processor time, and a file needs none of them. */
+static void plan_lean(const struct step *step, struct plan *plan, bool is_shared)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    char topology[400];
+
+    env_default(plan, "OMPI_MCA_pml", "ob1");
+    env_default(plan, "OMPI_MCA_btl", pmix_shared_btl());
+    env_default(plan, "OMPI_MCA_hwloc_base_binding_policy", "none");
+    env_default(plan, "OMPI_MCA_orte_externally_bound", "1");
+    env_default(plan, "OMPI_MCA_coll", "^han,adapt");
     if (!dt_env_get(&plan->texts, TOPOLOGY_VARIABLE) &&
         topology_path(step->run_dir, topology, sizeof(topology))) {
         dt_env_set(&plan->texts, TOPOLOGY_VARIABLE, topology);
         dt_env_set(&plan->texts, TOPOLOGY_IS_OURS, "1");
+        env_default(plan, TOPOLOGY_PLUGINS, TOPOLOGY_PLUGINS_NONE);
     }
     if ((is_shared ? dt_tree_int(step->bundle, "world", 1) : step->ranks_count) > cores)
-        dt_env_set(&plan->texts, "OMPI_MCA_mpi_yield_when_idle", "1");
+        env_default(plan, "OMPI_MCA_mpi_yield_when_idle", "1");
+}
+
+/* Open MPI without mpirun (launch.md): the lean set only where it is asked for. */
+static void plan_mpi(const struct step *step, struct plan *plan)
+{
+    bool is_shared = shares_host(step);
+    char shm[200];
+
+    shm_name(step, shm, sizeof(shm));
+    env_default(plan, "OMPI_MCA_btl_vader_backing_directory", shm); /* 4.x */
+    env_default(plan, "OMPI_MCA_btl_sm_backing_directory", shm);    /* 5.x */
+    env_default(plan, "OMPI_MCA_schizo", "^orte");
+    plan->ignores_sigpipe = true;
+    if (is_shared && geteuid() == 0)
+        plan->uts_name = step->node;
+    /* ranks of a loopback cluster have no other way to each other; 5.x leaves loopback out */
+    if (strncmp(step->master_addr, "127.", 4) == 0)
+        env_default(plan, "OMPI_MCA_btl_tcp_if_include", "lo");
+    if (dt_tree_bool(step->bundle, "lean", false))
+        plan_lean(step, plan, is_shared);
 }
 
 static const char *resume_from(const struct step *step, char *path, size_t size)

@@ -2,6 +2,7 @@
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 
 static long long now_us(void)
@@ -10,6 +11,15 @@ static long long now_us(void)
 
     clock_gettime(CLOCK_MONOTONIC, &at);
     return (long long)at.tv_sec * 1000000 + at.tv_nsec / 1000;
+}
+
+static long long cpu_us(void)
+{
+    struct rusage used;
+
+    getrusage(RUSAGE_SELF, &used);
+    return (long long)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 +
+           used.ru_utime.tv_usec + used.ru_stime.tv_usec;
 }
 
 int main(int argc, char **argv)
@@ -25,7 +35,8 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Allreduce(&value, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     reduce_us = now_us();
-    printf("clock %d %d %lld %lld %lld\n", rank, size, exec_us, init_us, reduce_us);
+    printf("clock %d %d %lld %lld %lld %lld\n", rank, size, exec_us, init_us, reduce_us,
+           cpu_us());
     fflush(stdout);
     end_us = reduce_us + (argc > 1 ? strtoll(argv[1], NULL, 10) : 0) * 1000;
     while (!is_over) {
