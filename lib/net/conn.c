@@ -157,20 +157,26 @@ static void on_written(struct bufferevent *bev, void *arg)
         conn->calls.on_drained(conn->owner, conn);
 }
 
+/* The peer's name: its certificate's URI. Two of them, or one with a NUL or too long, are none. */
 static void peer_of_tls(struct dt_conn *conn)
 {
     SSL *ssl = bufferevent_openssl_get_ssl(conn->bev);
     X509 *cert = SSL_get1_peer_certificate(ssl);
     GENERAL_NAMES *names = cert ? X509_get_ext_d2i(cert, NID_subject_alt_name, NULL, NULL) : NULL;
+    const ASN1_IA5STRING *uri = NULL;
+    size_t uris = 0, size;
 
     for (int i = 0; names && i < sk_GENERAL_NAME_num(names); i++) {
         const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, i);
 
-        if (name->type == GEN_URI)
-            snprintf(conn->peer.uri, sizeof(conn->peer.uri), "%.*s",
-                     ASN1_STRING_length(name->d.uniformResourceIdentifier),
-                     (const char *)ASN1_STRING_get0_data(name->d.uniformResourceIdentifier));
+        if (name->type != GEN_URI)
+            continue;
+        uri = name->d.uniformResourceIdentifier;
+        uris++;
     }
+    size = uris == 1 ? (size_t)ASN1_STRING_length(uri) : 0;
+    if (size && size < sizeof(conn->peer.uri) && !memchr(ASN1_STRING_get0_data(uri), 0, size))
+        memcpy(conn->peer.uri, ASN1_STRING_get0_data(uri), size); /* zeroed behind */
     GENERAL_NAMES_free(names);
     X509_free(cert);
 }
