@@ -41,6 +41,8 @@ struct up {
     int pidfds[1 + NODES_MOST]; /* dtserver, then agents; -1 = not started */
     pid_t server_pid;
     int64_t end_ms;
+    bool is_repair;           /* some of its processes run: only the missing ones are started */
+    bool has_server, has_agent[NODES_MOST];
     struct dt_tree *ready; /* what dtserver wrote; owned */
 };
 
@@ -68,11 +70,65 @@ static enum dt_code state_dir_choose(struct up *up, const struct dt_args *args,
     return join(up->state_dir, here, given, err);
 }
 
+/* Which of the cluster's processes run? What up was asked for when it began is asked for again. */
+static void look_around(struct up *up)
+{
+    struct dt_tree *note = dt_embedded_note(up->run_dir);
+    struct dt_held_procs procs;
+
+    dt_embedded_find(up->run_dir, &procs);
+    up->is_repair = procs.count > 0;
+    up->has_server = up->is_repair && !note; /* nobody knows what it should have: leave it alone */
+    memset(up->has_agent, up->has_server, sizeof(up->has_agent));
+    for (size_t i = 0; i < procs.count; i++) {
+        const struct dt_held_proc *proc = &procs.item[i];
+        int64_t number;
+
+        up->has_server |= proc->role == DT_ROLE_SERVER;
+        if (proc->node[0] == 'n' && dt_parse_int(proc->node + 1, 1, NODES_MOST, &number))
+            up->has_agent[number - 1] = true;
+    }
+    if (up->is_repair && note) {
+        int64_t nodes = dt_tree_int(note, "nodes", up->nodes);
+
+        up->nodes = nodes >= 1 && nodes <= NODES_MOST ? nodes : up->nodes;
+        up->slots = dt_tree_int(note, "slots", up->slots);
+        snprintf(up->state_dir, sizeof(up->state_dir), "%s",
+                 dt_tree_str(note, "state_dir", up->state_dir));
+    }
+    dt_tree_free(note);
+    dt_held_procs_release(&procs);
+}
+
+static bool is_complete(const struct up *up)
+{
+    for (int64_t i = 0; i < up->nodes; i++)
+        if (!up->has_agent[i])
+            return false;
+    return up->has_server;
+}
+
+/* A cluster whose controller or agents died, with the rest of it alive: ready.json of the dead
+ * controller must not pass for that of the next. */
+static enum dt_code repair_prepare(struct up *up, struct dt_err *err)
+{
+    char path[PATH_BYTES];
+    enum dt_code code = join(path, up->run_dir, "ready.json", err);
+
+    if (!code && is_complete(up)) {
+        dt_fail(err, DT_CONFLICT, "cluster \"%s\" is already running", up->name);
+        dt_hint(err, "use it: --context %s; stop it: dtctl down --name %s; or another --name",
+                up->name, up->name);
+        return DT_CONFLICT;
+    }
+    if (!code && !up->has_server)
+        unlink(path);
+    return code;
+}
+
 static enum dt_code up_prepare(struct up *up, const struct dt_args *args, struct dt_err *err)
 {
-    struct dt_held_procs procs;
     char base[PATH_BYTES];
-    size_t count;
     enum dt_code code;
 
     if ((code = dt_where_run_dir(base, sizeof(base), err)) ||
@@ -80,16 +136,9 @@ static enum dt_code up_prepare(struct up *up, const struct dt_args *args, struct
         (code = state_dir_choose(up, args, err)) ||
         (code = dt_program_dir(up->bin_dir, sizeof(up->bin_dir), err)))
         return code;
-    dt_embedded_find(up->run_dir, &procs);
-    count = procs.count;
-    dt_held_procs_release(&procs);
-    if (count) {
-        dt_fail(err, DT_CONFLICT, "cluster \"%s\" is already running (%zu processes)", up->name,
-                count);
-        dt_hint(err, "use it: --context %s; stop it: dtctl down --name %s; or another --name",
-                up->name, up->name);
-        return DT_CONFLICT;
-    }
+    look_around(up);
+    if (up->is_repair)
+        return repair_prepare(up, err);
     if ((code = dt_dir_remove(up->run_dir, err)) || (code = dt_dir_make(up->run_dir, 0700, err)) ||
         (code = dt_where_check_dir(up->run_dir, err)))
         return code;
@@ -296,6 +345,8 @@ static void summary_put(const struct up *up)
     struct dt_buf buf = {0};
     bool is_default = strcmp(up->name, "local") == 0;
 
+    if (up->is_repair)
+        dt_buf_text(&buf, "what was missing of it has been started again\n");
     dt_buf_print(&buf, "cluster %s is up: %lld node%s with %lld CPU slot%s each\n", up->name,
                  (long long)up->nodes, up->nodes == 1 ? "" : "s", (long long)up->slots,
                  up->slots == 1 ? "" : "s");
@@ -345,11 +396,11 @@ static enum dt_code up_start(struct up *up, struct dt_err *err)
     enum dt_code code;
 
     up->end_ms = dt_clock_ms() + DEADLINE_MS;
-    if ((code = note_write(up, err)) || (code = server_start(up, err)) ||
-        (code = server_wait(up, err)))
+    if ((code = note_write(up, err)) ||
+        (!up->has_server && (code = server_start(up, err))) || (code = server_wait(up, err)))
         return code;
     for (int64_t i = 0; i < up->nodes; i++)
-        if ((code = agent_start(up, i, err)))
+        if (!up->has_agent[i] && (code = agent_start(up, i, err)))
             return code;
     return agents_wait(up, err);
 }
@@ -371,7 +422,7 @@ static int up_run(const struct dt_args *args)
     if (!code) {
         dt_stop_watch();
         code = up_start(&up, &err);
-        if (code)
+        if (code && !up.is_repair)
             undo(&up);
     }
     if (!code)

@@ -49,24 +49,30 @@ struct dirs {
     char state[DT_WHERE_PATH_BYTES_MAX];
 };
 
-void dt_embedded_state_dir(const char *run_dir, char *text, size_t size)
+struct dt_tree *dt_embedded_note(const char *run_dir)
 {
     static const struct dt_json_limits limits = {65536, 8, 1000};
     char path[DT_WHERE_PATH_BYTES_MAX];
     struct dt_tree *note = NULL;
     struct dt_buf bytes = {0};
 
-    text[0] = 0;
     if (dt_path_join(path, sizeof(path), run_dir, "cluster.json") &&
         dt_file_read(path, limits.bytes_max, &bytes, NULL) == DT_OK &&
-        dt_json_parse(dt_buf_str(&bytes), bytes.size, &limits, &note, NULL) == DT_OK) {
-        const char *dir = dt_tree_str(note, "state_dir", "");
-
-        if (dir[0] == '/' && dir[1] && strlen(dir) < size)
-            snprintf(text, size, "%s", dir);
-    }
-    dt_tree_free(note);
+        dt_json_parse(dt_buf_str(&bytes), bytes.size, &limits, &note, NULL))
+        note = NULL;
     dt_buf_release(&bytes);
+    return note;
+}
+
+void dt_embedded_state_dir(const char *run_dir, char *text, size_t size)
+{
+    struct dt_tree *note = dt_embedded_note(run_dir);
+    const char *dir = note ? dt_tree_str(note, "state_dir", "") : "";
+
+    text[0] = 0;
+    if (dir[0] == '/' && dir[1] && strlen(dir) < size)
+        snprintf(text, size, "%s", dir);
+    dt_tree_free(note);
 }
 
 /* Which of our programs is it, by the file it runs? */
@@ -116,6 +122,26 @@ static bool is_ours(const char *pid, const struct dirs *dirs, enum dt_role *role
     return is;
 }
 
+/* The word after --node of an agent's command line. */
+static void note_node(const char *pid, struct dt_held_proc *proc)
+{
+    struct dt_buf command = {0};
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%.16s/cmdline", pid);
+    if (dt_file_read(path, COMMAND_BYTES_MAX, &command, NULL) == DT_OK) {
+        const char *text = dt_buf_str(&command), *end = text + command.size;
+
+        for (const char *at = text; at < end; at += strlen(at) + 1) {
+            const char *next = at + strlen(at) + 1;
+
+            if (strcmp(at, "--node") == 0 && next < end)
+                snprintf(proc->node, sizeof(proc->node), "%s", next);
+        }
+    }
+    dt_buf_release(&command);
+}
+
 void dt_embedded_find(const char *run_dir, struct dt_held_procs *procs)
 {
     DIR *dir = opendir("/proc");
@@ -141,7 +167,10 @@ void dt_embedded_find(const char *run_dir, struct dt_held_procs *procs)
             continue;
         }
         procs->item = dt_realloc(procs->item, procs->count + 1, sizeof(*procs->item));
-        procs->item[procs->count++] = (struct dt_held_proc){(pid_t)pid, pidfd, role};
+        procs->item[procs->count] = (struct dt_held_proc){(pid_t)pid, pidfd, role, ""};
+        if (role == DT_ROLE_AGENT)
+            note_node(entry->d_name, &procs->item[procs->count]);
+        procs->count++;
     }
     if (dir)
         closedir(dir);

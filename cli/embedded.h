@@ -14,6 +14,7 @@ struct dt_held_proc {
     pid_t pid;
     int pidfd;
     enum dt_role role;
+    char node[8];       /* of an agent: the name after --node, else "" */
 };
 
 /* {0} is empty. */
@@ -22,6 +23,9 @@ struct dt_held_procs {
     size_t count;
 };
 
+/* cluster.json of a run directory: what up was asked for. NULL when there is none. The caller
+ * frees. */
+struct dt_tree *dt_embedded_note(const char *run_dir);
 /* State directory of the cluster with that run directory, as cluster.json there says, or "". */
 void dt_embedded_state_dir(const char *run_dir, char *text, size_t size);
 

@@ -317,6 +317,16 @@ static bool caller_of_token(struct call *call)
 
 /* ---- routing ---- */
 
+static int count_of(const struct evkeyvalq *headers, const char *name)
+{
+    const struct evkeyval *header;
+    int count = 0;
+
+    TAILQ_FOREACH(header, headers, next)
+        count += strcasecmp(header->key, name) == 0;
+    return count;
+}
+
 /* Strict before anything else: what a proxy or a browser could twist is refused. */
 static const char *request_problem(struct evhttp_request *request)
 {
@@ -337,6 +347,8 @@ static const char *request_problem(struct evhttp_request *request)
         return "the header Host is missing";
     if (evhttp_find_header(headers, "Transfer-Encoding"))
         return "chunked requests are not taken";
+    if (count_of(headers, "Content-Length") > 1 || count_of(headers, "Host") > 1)
+        return "the headers Host and Content-Length may stand once";
     return NULL;
 }
 

@@ -298,6 +298,19 @@ static void member_refused(struct dt_core *core, struct dt_job *job, struct dt_m
     core_fail_gen(core, job, &result, outcome);
 }
 
+/* Why nothing is left of a live generation, when no rank ended badly by itself. Ranks that were
+ * stopped though nobody here asked for it: the node did so by itself. */
+static const char *unseen_why(const struct dt_gang_report *report)
+{
+    if (report->reason[0])
+        return report->reason;
+    for (size_t i = 0; i < report->exits_count; i++)
+        if (report->exits[i].is_stopped)
+            return "stopped by their node, which had not heard the controller for too long "
+                   "(on_control_loss) or was told to end";
+    return "";
+}
+
 static void member_ended(struct dt_core *core, struct dt_job *job, const char *node,
                          const struct dt_gang_report *report, struct dt_outcome *outcome)
 {
@@ -319,7 +332,7 @@ static void member_ended(struct dt_core *core, struct dt_job *job, const char *n
         member->is_done = ended > 0 && ended == (int)report->exits_count;
         member->is_gone = true;
         if (!member->is_done && is_live(job)) /* the others must not wait for it for ever */
-            fail_unseen(core, job, member, report->reason, outcome);
+            fail_unseen(core, job, member, unseen_why(report), outcome);
     }
 }
 

@@ -72,6 +72,22 @@ def test_down_after_a_killed_controller_leaves_nothing():
         # the checks at the exit of the cluster find leftovers
 
 
+def test_up_starts_again_what_died():
+    with Cluster(nodes=2, slots=1) as c:
+        job = c.submit(SLEEPER)
+        ranks = c.until_ranks(job, 1)
+        os.kill(c.server_pid(), signal.SIGKILL)
+        os.kill(c.agent_pid("n2"), signal.SIGKILL)
+        until(lambda: not c.agent_pid("n2") or None, 5, "dead")
+        done = c.dtctl("up", "--name", c.name, timeout=40)
+        check_equal(done.returncode, 0, done.stderr)
+        check("2 nodes with 1 CPU slot each" in done.stdout, done.stdout)
+        check_equal(c.state(job), "running", "the job never noticed")
+        check_equal(c.ranks(job), ranks, "the same ranks")
+        check_equal(c.dtctl("up", "--name", c.name).returncode, 6, "nothing is missing now")
+        check_equal(c.dtctl("cancel", job, "--wait", "--grace", "0s").returncode, 0, "cancel")
+
+
 def test_state_survives_down_and_up():
     with Cluster(nodes=1, slots=1) as c:
         job = c.submit(HELLO.replace("2", "1"))

@@ -246,6 +246,20 @@ command: ["bash", "-c", "sleep $((DT_RANK * 2)); exec {bin_path('mpi_ring')}"]
         check_equal(c.show(job)["gen"], 1, "ranks never noticed")
 
 
+def test_ranks_stop_when_the_controller_is_silent_for_long():
+    with Cluster(nodes=1, slots=1) as c:
+        job = c.submit("version: 1\nname: fenced\nlaunch: none\nscript: sleep 60\n"
+                       "on_control_loss: {stop: 2s}\n")
+        rank = c.until_ranks(job, 1)[0]
+        os.kill(c.server_pid(), signal.SIGKILL)
+        until(lambda: not pid_alive(rank) or None, 15, "stopped by its node")
+        check_equal(c.dtctl("up", "--name", c.name, timeout=40).returncode, 0, "up again")
+        until(lambda: c.show(job)["gen"] == 2 or None, 10, "it goes on")
+        events = c.dtctl("events", job).stdout
+        check("on_control_loss" in events, events)
+        check_equal(c.dtctl("cancel", job, "--wait", "--grace", "0s").returncode, 0, "cancel")
+
+
 def test_cancel_reaches_the_program_inside_a_script():
     with Cluster(nodes=1, slots=1) as c:
         job = c.submit("""version: 1

@@ -99,6 +99,9 @@ def test_bad_bodies_lose_nothing():
             answer = raw(b"POST /v1/jobs HTTP/1.1\r\nHost: dt\r\nContent-Type: application/json\r\n"
                          b"Content-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(body), body))
             check(b" 4" in answer[:16], f"{body!r}: {answer[:80]!r}")
+        answer = raw(b"POST /v1/jobs HTTP/1.1\r\nHost: dt\r\nContent-Length: 2\r\n"
+                     b"Content-Length: 5\r\n\r\n{}xxx")
+        check(b" 400" in answer[:16] and b"once" in answer, f"two lengths: {answer[:200]!r}")
         raw(b"GET / HTTP/9.9\r\n\r\n")
         raw(b"\x16\x03\x01\x00\x00")
         raw(b"GET /v1/jobs/%00 HTTP/1.1\r\nHost: dt\r\n\r\n")
