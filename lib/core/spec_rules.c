@@ -80,6 +80,20 @@ static void rule_form(struct dt_tree *resolved, struct dt_problems *problems)
     dt_problem_help(problem, "for example  command: [\"python\", \"train.py\"]");
 }
 
+/* Later arguments may be empty, the program may not. */
+static void rule_program(struct dt_tree *resolved, struct dt_problems *problems)
+{
+    const struct dt_tree *command = dt_tree_get(resolved, "command");
+    const struct dt_tree *program = command ? command->first : NULL;
+    struct dt_problem *problem;
+
+    if (!program || program->kind != DT_TREE_STR || program->text_size)
+        return;
+    problem = dt_problem_add(problems, "command[0]", "spec.empty", program->at);
+    dt_problem_text(problem, "the program is empty");
+    dt_problem_help(problem, "for example  command: [\"python\", \"train.py\"]");
+}
+
 static void rule_launch(struct dt_tree *resolved, struct dt_problems *problems)
 {
     bool is_trainer = dt_tree_get(resolved, "trainer") != NULL;
@@ -420,6 +434,7 @@ void dt_spec_rules(struct dt_tree *resolved, struct dt_problems *problems)
 
     rule_priority(resolved);
     rule_form(resolved, problems);
+    rule_program(resolved, problems);
     rule_launch(resolved, problems);
     rule_ranks(resolved, problems);
     rule_elastic(resolved, problems);

@@ -44,6 +44,9 @@ TEST(spec__takes_json_without_places)
     CHECK_TEXT(first_problem("{\"version\":1,\"command\":[\"true\"]}"), "");
     CHECK_TEXT(first_problem("{\"version\":1}"),
                "spec.one-of: nothing to run: exactly one of trainer, command and script");
+    CHECK_TEXT(first_problem("{\"version\":1,\"command\":[\"\",\"x\"]}"),
+               "spec.empty: the program is empty");
+    CHECK_TEXT(first_problem("{\"version\":1,\"command\":[\"x\",\"\"]}"), "");
     CHECK_TEXT(first_problem("{\"version\":\"1\",\"command\":[\"x\"]}"),
                "spec.quoted-number: version must be 1, found \"1\"");
     CHECK_TEXT(first_problem("[1]"), "spec.type: a specification is a map of keys and values");
