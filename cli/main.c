@@ -11,7 +11,8 @@ static const struct dt_cmd cli_completion, cli_help;
 static const struct dt_cmd *const cmds[] = {
     &dt_cli_submit,       &dt_cli_ls,          &dt_cli_show,        &dt_cli_describe,
     &dt_cli_why,          &dt_cli_logs,        &dt_cli_events,      &dt_cli_cancel,
-    &dt_cli_wait,         &dt_cli_nodes,       &dt_cli_nodes_ls,    &dt_cli_nodes_show,
+    &dt_cli_wait,         &dt_cli_simulate,    &dt_cli_nodes,       &dt_cli_nodes_ls,
+    &dt_cli_nodes_show,
     &dt_cli_nodes_types,  &dt_cli_nodes_cordon, &dt_cli_nodes_drain, &dt_cli_nodes_resume,
     &dt_cli_up,           &dt_cli_down,        &dt_cli_doctor,      &dt_cli_explain,
     &cli_completion,      &dt_cli_version,     &cli_help,
@@ -46,6 +47,7 @@ static const struct dt_cmd cli_completion = {
 static void all_show(void)
 {
     static const char *const titles[] = {[DT_GROUP_JOBS] = "jobs",
+                                         [DT_GROUP_PLAN] = "planning",
                                          [DT_GROUP_CLUSTER] = "cluster",
                                          [DT_GROUP_HELP] = "help"};
     struct dt_buf buf = {0};

@@ -322,7 +322,7 @@ enum dt_code dt_goodput_check(const struct dt_goodput *run, struct dt_err *err)
     } rows[] = {
         {"nodes", run->nodes, 1, NODES_MAX},
         {"days", run->wall_s, 60, 3.2e9},
-        {"mean time between failures", run->mtbf_s, 1, INFINITY},
+        {"mean time between failures in seconds", run->mtbf_s, 1, INFINITY},
         {"checkpoint interval", run->interval_s, 0, 3.2e9},
         {"stall of a checkpoint", run->stall_s, 0, 86400},
         {"write time of a checkpoint", run->write_s, 0, 30 * 86400.0},

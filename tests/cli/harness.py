@@ -35,6 +35,10 @@ def check(claim, text):
         raise Failed(text)
 
 
+def check_near(got, expected, tolerance):
+    check(abs(got - expected) <= tolerance, f"got {got}, expected {expected} within {tolerance}")
+
+
 def check_equal(got, expected, text=""):
     if got != expected:
         raise Failed(f"{text}: got {got!r}, expected {expected!r}")

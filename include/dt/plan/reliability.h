@@ -27,8 +27,8 @@ double dt_useful_first_order(const struct dt_interval *run);
 /* tau / (M exp(R/M) (exp((tau+delta)/M) - 1)): Daly's complete form; failures also strike during
  * checkpoints and restarts. */
 double dt_useful_exact(const struct dt_interval *run);
-/* Meta's form 1 - N r (u0 + D/2): N nodes, r failures per node and day, u0 the start, D the interval
- * of checkpoints in seconds (arXiv 2410.21680). */
+/* Meta's form 1 - N r (u0 + D/2): N nodes, r failures per node and day, u0 the start, D the
+ * interval of checkpoints in seconds (arXiv 2410.21680). */
 double dt_useful_ettr(double nodes, double per_node_day, double start_s, double interval_s);
 
 /* Seconds between failures of so many nodes at r failures per node and day; infinite for r = 0. */
