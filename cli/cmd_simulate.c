@@ -9,12 +9,14 @@
 #include "dt/base/units.h"
 #include "dt/os/file.h"
 #include "dt/plan/goodput.h"
+#include "dt/plan/model.h"
 #include "dt/plan/reliability.h"
 #include "render.h"
 #include "say.h"
 
 #define BYTES_PER_PARAMETER 14 /* bf16 weights, fp32 master weights and both moments of Adam */
 #define DAY_S 86400.0
+#define SEQUENCE 2048 /* tokens; counts for learned positions only */
 
 #define NUMBER(long_name, value, preset, text)                                                \
     {.name = long_name, .type = DT_OPT_STR, .arg = value, .unit = "", .initial = preset,      \
@@ -28,7 +30,8 @@ static const struct dt_opt opts[] = {
     {.name = "preset", .type = DT_OPT_STR, .arg = "NAME", .unit = "", .initial = NULL,
      .help = "published failure rate", .words = "llama3 rsc1 rsc2 opt175b ant"},
     NUMBER("mtbf-days", "N", NULL, "days between failures of the whole run, instead of a preset"),
-    NUMBER("params", "N", NULL, "parameters, such as 70.55e9: 14 bytes each in a checkpoint"),
+    NUMBER("model", "NAME", NULL, "a model of the catalog, such as llama3-70b"),
+    NUMBER("params", "N", NULL, "parameters instead, such as 70.55e9: 14 bytes each"),
     {.name = "checkpoint-size", .type = DT_OPT_SIZE, .arg = "SIZE", .unit = "", .initial = NULL,
      .help = "bytes of a checkpoint, instead of --params"},
     {.name = "store", .type = DT_OPT_SIZE, .arg = "SIZE", .unit = "a second",
@@ -125,6 +128,24 @@ static void read_rate(const struct dt_args *args, struct ask *ask, struct dt_err
     }
 }
 
+/* Parameters of a model of the catalog. */
+static double read_model(const char *name, struct dt_err *err)
+{
+    const struct dt_plan_model *model = dt_plan_model(name);
+    const char *names[32], *near;
+    size_t count = 0;
+
+    if (model)
+        return dt_plan_parameters(model, SEQUENCE);
+    for (; count < dt_plan_models_count && count < DT_COUNT(names); count++)
+        names[count] = dt_plan_models[count].name;
+    near = dt_text_nearest(name, names, count);
+    dt_fail(err, DT_USAGE, "--model: no model \"%.40s\" in the catalog", name);
+    dt_hint(err, near ? "did you mean %s?" : "such as %s; or give --params",
+            near ? near : names[0]);
+    return 0;
+}
+
 static void read_checkpoint(const struct dt_args *args, struct ask *ask, struct dt_err *err)
 {
     double parameters = 0;
@@ -132,6 +153,8 @@ static void read_checkpoint(const struct dt_args *args, struct ask *ask, struct 
     ask->store = (double)dt_args_bytes(args, "store", 0);
     if (dt_args_has(args, "checkpoint-size"))
         ask->bytes = (double)dt_args_bytes(args, "checkpoint-size", 0);
+    else if (dt_args_str(args, "model"))
+        ask->bytes = read_model(dt_args_str(args, "model"), err) * BYTES_PER_PARAMETER;
     else if (read_number(args, "params", &parameters, err))
         ask->bytes = parameters * BYTES_PER_PARAMETER;
     if (!err->code && (!(ask->bytes >= 0) || ask->store <= 0))
@@ -475,8 +498,8 @@ const struct dt_cmd dt_cli_simulate = {
     .detail = "Simulates runs event by event from a failure rate, and compares with the closed "
               "form of Young and Daly. Needs no cluster. Times are like 15m, or a number of "
               "seconds.",
-    .examples = "  dtctl simulate --gpus 2048 --days 21 --mtbf-days 1 --params 70.55e9\n"
-                "  dtctl simulate --gpus 16384 --days 54 --preset llama3 --params 405e9 --sweep\n",
+    .examples = "  dtctl simulate --gpus 2048 --days 21 --mtbf-days 1 --model llama3-70b\n"
+                "  dtctl simulate --gpus 16384 --preset llama3 --model llama3-405b --sweep\n",
     .opts = opts,
     .opts_count = DT_COUNT(opts),
     .group = DT_GROUP_PLAN,

@@ -6,12 +6,15 @@
 #define OVERHEAD_BYTES 2.5e9 /* CUDA context, NCCL buffers, fragmentation */
 #define LOGITS_BYTES 6       /* bf16 logits and fp32 of the loss, a token and word */
 
-double dt_layout_micro_batches(const struct dt_plan_job *job, const struct dt_layout *layout)
+/* Micro-batches of a step on one data-parallel rank. */
+static double micro_batches(const struct dt_plan_job *job, const struct dt_layout *layout)
 {
     return job->batch / (layout->dp * layout->micro_batch);
 }
 
-double dt_layout_parameters(const struct dt_plan_job *job, const struct dt_layout *layout,
+/* Parameters on the rank of a stage (0 first): L/p layers / t, and Vh/t on the first and last stage
+ * (Llama not tied with p = 1: both). */
+static double parameters(const struct dt_plan_job *job, const struct dt_layout *layout,
                             double stage)
 {
     double embedding = job->model.vocab * job->model.hidden;
@@ -37,7 +40,10 @@ static double whole_layer(const struct dt_plan_job *job, const struct dt_layout 
                                          : norms + split / layout->tp);
 }
 
-double dt_layout_layer_activations(const struct dt_plan_job *job, const struct dt_layout *layout)
+/* Activations of one layer and micro-batch in bytes, fused attention, no dropout: s b (8h +
+ * (2h(1 + 2k/a) + 2h + cf + 4a)/t), all /t with sequence parallelism; c = 4 GeLU, 6 SwiGLU. Full
+ * recompute keeps the input 2sbh (/t with sequence parallelism). */
+static double layer_activations(const struct dt_plan_job *job, const struct dt_layout *layout)
 {
     double input = 2 * job->seq * layout->micro_batch * job->model.hidden;
 
@@ -61,8 +67,8 @@ double dt_korthikanti_layer_bytes(const struct dt_plan_job *job, const struct dt
 static struct dt_plan_memory stage_memory(const struct dt_plan_job *job,
                                           const struct dt_layout *layout, double stage)
 {
-    double n = dt_layout_parameters(job, layout, stage), d = layout->dp;
-    double m = dt_layout_micro_batches(job, layout), v = layout->virtual_stages;
+    double n = parameters(job, layout, stage), d = layout->dp;
+    double m = micro_batches(job, layout), v = layout->virtual_stages;
     double alive = fmin(m, layout->pp - stage) * job->model.layers / layout->pp;
     double layer = dt_plan_layer_parameters(&job->model) / layout->tp;
     struct dt_plan_memory memory = {.weights = 2 * n, .grads = job->grad_bytes * n,
@@ -78,7 +84,7 @@ static struct dt_plan_memory stage_memory(const struct dt_plan_job *job,
     }
     if (v > 1)
         alive *= 1 + (layout->pp - 1) / (layout->pp * v);
-    memory.activations = alive * dt_layout_layer_activations(job, layout);
+    memory.activations = alive * layer_activations(job, layout);
     if (layout->recompute == DT_RECOMPUTE_FULL)
         memory.activations += whole_layer(job, layout);
     if (stage == layout->pp - 1)
@@ -103,8 +109,8 @@ struct dt_plan_memory dt_layout_memory(const struct dt_plan_job *job,
 
 static double dp_payload(const struct dt_plan_job *job, const struct dt_layout *layout)
 {
-    double n = dt_layout_parameters(job, layout, 0), g = job->grad_bytes;
-    double m = dt_layout_micro_batches(job, layout);
+    double n = parameters(job, layout, 0), g = job->grad_bytes;
+    double m = micro_batches(job, layout);
 
     switch (layout->zero) {
     case 0:
@@ -121,7 +127,7 @@ static double dp_payload(const struct dt_plan_job *job, const struct dt_layout *
 struct dt_plan_traffic dt_layout_traffic(const struct dt_plan_job *job,
                                          const struct dt_layout *layout, double gpus_per_node)
 {
-    double m = dt_layout_micro_batches(job, layout), t = layout->tp;
+    double m = micro_batches(job, layout), t = layout->tp;
     double a = 2 * job->seq * layout->micro_batch * job->model.hidden;
     double inside = fmin(layout->dp, fmax(1, floor(gpus_per_node / t)));
     double nodes = layout->dp / inside, payload = dp_payload(job, layout);

@@ -6,8 +6,8 @@ from harness import check, check_equal, check_near, test
 
 @test
 def simulate_answers_three_weeks_of_70b_on_one_page(f):
-    f.run("simulate", "--gpus", "2048", "--days", "21", "--mtbf-days", "1", "--params", "70.55e9",
-          code=0)
+    f.run("simulate", "--gpus", "2048", "--days", "21", "--mtbf-days", "1", "--model",
+          "llama3-70b", code=0)
     f.golden()
 
 
@@ -46,5 +46,6 @@ def simulate_refuses_what_cannot_be(f):
     f.run("simulate", "--gpus", "8", "--preset", "lama3", "--params", "1e9", code=2)
     f.run("simulate", "--gpus", "8", "--preset", "llama3", "--mtbf-days", "1", code=2)
     f.run("simulate", "--gpus", "8", "--mtbf-days", "1", code=2)
+    f.run("simulate", "--gpus", "8", "--mtbf-days", "1", "--model", "lama3-70b", code=2)
     f.run("simulate", "--gpus", "8", "--mtbf-days", "1", "--stall", "soon", code=2)
     f.golden()

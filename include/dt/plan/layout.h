@@ -36,34 +36,21 @@ struct dt_plan_traffic {
     double dp_nic_flat; /* a flat ring over the rails instead of the hierarchy: (n-1)/n P/g */
 };
 
-/* Micro-batches of a step on one data-parallel rank. */
-double dt_layout_micro_batches(const struct dt_plan_job *job, const struct dt_layout *layout);
-
-/* Parameters on the rank of a stage (0 first): L/p layers / t, and Vh/t on the first and last stage
- * (Llama not tied with p = 1: both). */
-double dt_layout_parameters(const struct dt_plan_job *job, const struct dt_layout *layout,
-                            double stage);
-
-/* Activations of one layer and micro-batch in bytes, fused attention, no dropout: s b (8h + (2h(1 +
- * 2k/a) + 2h + cf + 4a)/t), all /t with sequence parallelism; c = 4 GeLU, 6 SwiGLU. Full recompute
- * keeps the input 2sbh (/t with sequence parallelism). */
-double dt_layout_layer_activations(const struct dt_plan_job *job, const struct dt_layout *layout);
-
-/* Memory of the fullest stage. State: bf16 weights 2, gradients grad_bytes, fp32 master and moments
- * 12 bytes a parameter, divided over dp by ZeRO stage (arXiv 1910.02054); ZeRO-3 also holds two
- * gathered layers and one layer of gradients. Stage i keeps min(m, p - i) micro-batches; full
+/* Memory of the fullest stage. State: bf16 weights 2, gradients grad_bytes, fp32 master and
+ * moments 12 bytes a parameter, divided over dp by ZeRO stage (arXiv 1910.02054); ZeRO-3 also holds
+ * two gathered layers and one layer of gradients. Stage i keeps min(m, p - i) micro-batches; full
  * recompute has one whole layer at its peak; logits 6sbV/t on the last; overhead 2.5 GB. */
 struct dt_plan_memory dt_layout_memory(const struct dt_plan_job *job,
                                        const struct dt_layout *layout);
 
-/* Traffic of the fullest stage, hierarchical collectives. Per layer and micro-batch TP 16sbh (t-1)/t
- * (24 with full recompute); DP payload per step 2 g N, (g + 2) N, (m g + 2) N, m (4 + g) N by ZeRO
- * stage: NVLink (y-1)/y P, NIC (k-1)/k P/y for y ranks in each of k nodes; PP 2 m A/t. */
+/* Traffic of the fullest stage, hierarchical collectives. Per layer and micro-batch TP 16sbh
+ * (t-1)/t (24 with full recompute); DP payload per step 2 g N, (g + 2) N, (m g + 2) N, m (4 + g) N
+ * by ZeRO stage: NVLink (y-1)/y P, NIC (k-1)/k P/y for y ranks in each of k nodes; PP 2 m A/t. */
 struct dt_plan_traffic dt_layout_traffic(const struct dt_plan_job *job,
                                          const struct dt_layout *layout, double gpus_per_node);
 
-/* Korthikanti's activation bytes of one layer, with dropout and unfused attention (arXiv 2205.05198,
- * table 2), for the published memory tables. */
+/* Korthikanti's activation bytes of one layer, with dropout and unfused attention (arXiv
+ * 2205.05198, table 2), for the published memory tables. */
 double dt_korthikanti_layer_bytes(const struct dt_plan_job *job, const struct dt_layout *layout);
 
 /* DT_INVALID: why this layout cannot be, and the nearest that can. */

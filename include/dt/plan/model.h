@@ -7,7 +7,8 @@
 enum dt_plan_arch { DT_PLAN_GPT, DT_PLAN_LLAMA };
 
 /* Sizes as published. h hidden, a heads, k key-value heads, f width of the MLP, V vocabulary. GPT:
- * biases, GeLU, learned positions (counted by the sequence of the run). Llama: none of these, SwiGLU. */
+ * biases, GeLU, learned positions (counted by the sequence of the run). Llama: none of these,
+ * SwiGLU. */
 struct dt_plan_model {
     const char *name;
     enum dt_plan_arch arch;
@@ -34,13 +35,13 @@ double dt_plan_parameters(const struct dt_plan_model *model, double seq);
 
 /* How operations are counted; a printed number without its convention means nothing. */
 enum dt_plan_flops {
-    DT_FLOPS_MODEL,           /* forward and backward once: 3 x (2 x matmul parameters + 4sh/layer) */
+    DT_FLOPS_MODEL,           /* forward and backward once: 3 x (2 x weights + 4sh a layer) */
     DT_FLOPS_HARDWARE_FULL,   /* and every layer's forward again (full recompute) */
     DT_FLOPS_HARDWARE_SELECTIVE, /* Korthikanti's form: attention scores twice the model's */
     DT_FLOPS_6N               /* 6 x parameters x tokens */
 };
-/* Operations of one step of batch sequences of seq tokens (Korthikanti, arXiv 2205.05198, eq. 7-9:
- * 72BsLh^2 (1 + s/6h + V/12Lh) for GPT with f = 4h). Attention is counted without causal halving. */
+/* Operations of one step of batch sequences of seq tokens (Korthikanti, arXiv 2205.05198: model
+ * 72BsLh^2 (1 + s/6h + V/12Lh) for GPT with f = 4h). Attention without causal halving. */
 double dt_plan_flops(const struct dt_plan_model *model, double batch, double seq,
                      enum dt_plan_flops convention);
 
