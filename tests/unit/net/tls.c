@@ -85,15 +85,17 @@ static void run(struct dt_loop *loop)
     dt_timer_free(deadline);
 }
 
-static enum dt_code load(const struct place *place, bool is_server, const char *name,
-                         const char *ca, struct dt_tls **tls, struct dt_err *err)
+/* The files NAME.pem, NAME-key.pem and CA.pem; "server" plays the server. */
+static enum dt_code load(const struct place *place, const char *name, const char *ca,
+                         struct dt_tls **tls, struct dt_err *err)
 {
     char cert[80], key[80], root[80];
 
     snprintf(cert, sizeof(cert), "%s/%s.pem", place->dir, name);
     snprintf(key, sizeof(key), "%s/%s-key.pem", place->dir, name);
     snprintf(root, sizeof(root), "%s/%s.pem", place->dir, ca);
-    return dt_tls_load(tls, is_server, &(struct dt_tls_files){cert, key, root}, err);
+    return dt_tls_load(tls, strcmp(name, "server") == 0, &(struct dt_tls_files){cert, key, root},
+                       err);
 }
 
 /* A place whose listener shows such a certificate ({0}: a good one). */
@@ -111,7 +113,7 @@ static void place_open(struct place *place, struct cert_like server)
     server.uris = server.uris ? server.uris : "URI:" CONTROLLER;
     certs_leaf(place->dir, &server);
     certs_leaf(place->dir, &(struct cert_like){.name = "n1", .uris = "URI:" NODE});
-    CHECK_INT(load(place, true, "server", "ca", &place->server_tls, &err), DT_OK);
+    CHECK_INT(load(place, "server", "ca", &place->server_tls, &err), DT_OK);
     endpoint.loop = place->loop;
     endpoint.tls = place->server_tls;
     CHECK_INT(dt_listen_tls(&endpoint, "127.0.0.1", 0, &place->listener, &err), DT_OK);
@@ -147,7 +149,7 @@ static struct dt_conn *dial(struct place *place, const char *name, const char *c
 
     snprintf(address, sizeof(address), "127.0.0.1:%d", dt_listener_port(place->listener));
     dt_tree_put_str(body, "text", "let me in");
-    CHECK_INT(load(place, false, name, ca, &endpoint.tls, &err), DT_OK);
+    CHECK_INT(load(place, name, ca, &endpoint.tls, &err), DT_OK);
     CHECK_INT(dt_dial_tls(&endpoint, address, CONTROLLER, &conn, &err), DT_OK);
     dt_tls_free(endpoint.tls);
     dt_conn_send(conn, body, NULL, 0);
@@ -452,9 +454,9 @@ TEST(tls__files_that_do_not_fit_are_named)
     char cert[80], key[80], ca[80];
 
     place_open(&place, (struct cert_like){0});
-    CHECK_INT(load(&place, false, "absent", "ca", &tls, &err), DT_IO);
+    CHECK_INT(load(&place, "absent", "ca", &tls, &err), DT_IO);
     CHECK(strstr(err.text, "absent.pem") != NULL);
-    CHECK_INT(load(&place, false, "n1", "absent", &tls, &err), DT_IO);
+    CHECK_INT(load(&place, "n1", "absent", &tls, &err), DT_IO);
     CHECK(strstr(err.text, "absent.pem") != NULL);
     snprintf(cert, sizeof(cert), "%s/n1.pem", place.dir);
     snprintf(key, sizeof(key), "%s/server-key.pem", place.dir); /* of another certificate */
