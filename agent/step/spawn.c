@@ -71,10 +71,10 @@ static void shm_name(const struct step *step, char *path, size_t size)
 }
 
 /* A file for the ranks. It need not outlive a crash of the machine: no sync on the way to them. */
-static enum dt_code file_make(const char *path, const char *bytes, size_t size,
+static enum dt_code file_make(const char *path, const char *bytes, size_t size, mode_t mode,
                               struct dt_err *err)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
     ssize_t put = fd >= 0 ? write(fd, bytes, size) : -1;
     enum dt_code code = DT_OK;
 
@@ -96,16 +96,16 @@ static enum dt_code write_inputs(struct step *step, struct dt_err *err)
     if (spec) {
         run_file(step, "spec.json", path, sizeof(path));
         dt_json_write(&text, spec);
-        code = dt_file_replace(path, text.data, text.size, 0600, err);
+        code = file_make(path, text.data, text.size, 0600, err);
     } else if (script) {
         run_file(step, "script", path, sizeof(path));
-        code = dt_file_replace(path, script, strlen(script), 0700, err);
+        code = file_make(path, script, strlen(script), 0700, err);
     }
     dt_buf_clear(&text);
     dt_rank_hostfile(step->bundle, &text);
     run_file(step, "hosts", path, sizeof(path));
     if (!code)
-        code = file_make(path, dt_buf_str(&text), text.size, err);
+        code = file_make(path, dt_buf_str(&text), text.size, 0600, err);
     dt_buf_release(&text);
     return code;
 }
@@ -249,6 +249,23 @@ static void env_default(struct plan *plan, const char *name, const char *value)
         dt_env_set(&plan->texts, name, value);
 }
 
+/* What a rank of a PMIx server uses, or can never use; 5.x ignores what it does not have. */
+static const struct {
+    const char *name, *value;
+} lean[] = {
+    {"OMPI_MCA_pml", "ob1"},
+    {"OMPI_MCA_hwloc_base_binding_policy", "none"},
+    {"OMPI_MCA_orte_externally_bound", "1"},
+    {"OMPI_MCA_coll", "^han,adapt,monitoring,sync,sm"}, /* the latter are never chosen */
+    {"OMPI_MCA_osc", "^ucx,monitoring"},
+    {"OMPI_MCA_shmem", "mmap"},
+    {"OMPI_MCA_pmix", "^flux,isolated,cray,s1,s2"},
+    {"OMPI_MCA_ess", "pmi"},
+    {"OMPI_MCA_state", "app"},
+    {"OMPI_MCA_errmgr", "default_app"},
+    {"OMPI_MCA_schizo", "ompi"},
+};
+
 /* For MPI programs that ask for it: only the components a rank needs are loaded, and hwloc reads
  * the agent's file instead of the machine. Its plugins (X11, OpenCL, libxml2) stay out: they are
  * half of MPI_Init's processor time, and a file needs none of them. */
@@ -257,11 +274,9 @@ static void plan_lean(const struct step *step, struct plan *plan, bool is_shared
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     char topology[400];
 
-    env_default(plan, "OMPI_MCA_pml", "ob1");
     env_default(plan, "OMPI_MCA_btl", pmix_shared_btl());
-    env_default(plan, "OMPI_MCA_hwloc_base_binding_policy", "none");
-    env_default(plan, "OMPI_MCA_orte_externally_bound", "1");
-    env_default(plan, "OMPI_MCA_coll", "^han,adapt");
+    for (size_t i = 0; i < DT_COUNT(lean); i++)
+        env_default(plan, lean[i].name, lean[i].value);
     if (!dt_env_get(&plan->texts, TOPOLOGY_VARIABLE) &&
         topology_path(step->run_dir, topology, sizeof(topology))) {
         dt_env_set(&plan->texts, TOPOLOGY_VARIABLE, topology);
@@ -281,6 +296,8 @@ static void plan_mpi(const struct step *step, struct plan *plan)
     shm_name(step, shm, sizeof(shm));
     env_default(plan, "OMPI_MCA_btl_vader_backing_directory", shm); /* 4.x */
     env_default(plan, "OMPI_MCA_btl_sm_backing_directory", shm);    /* 5.x */
+    if (dt_tree_bool(step->bundle, "lean", false))
+        plan_lean(step, plan, is_shared);
     env_default(plan, "OMPI_MCA_schizo", "^orte");
     plan->ignores_sigpipe = true;
     if (is_shared && geteuid() == 0)
@@ -288,8 +305,6 @@ static void plan_mpi(const struct step *step, struct plan *plan)
     /* ranks of a loopback cluster have no other way to each other; 5.x leaves loopback out */
     if (strncmp(step->master_addr, "127.", 4) == 0)
         env_default(plan, "OMPI_MCA_btl_tcp_if_include", "lo");
-    if (dt_tree_bool(step->bundle, "lean", false))
-        plan_lean(step, plan, is_shared);
 }
 
 static const char *resume_from(const struct step *step, char *path, size_t size)
@@ -423,33 +438,56 @@ static void on_rank_exit(void *owner, int fd)
     rank->step->rank_ended(rank->step, rank);
 }
 
-static enum dt_code rank_fork(struct step *step, struct rank *rank, const struct plan *plan,
+/* Start a rank; fail_fd will tell when it runs its program, or why it cannot. */
+static enum dt_code rank_fork(struct rank *rank, const struct plan *plan, int *fail_fd,
                               struct dt_err *err)
 {
-    int out[2] = {-1, -1}, fail[2] = {-1, -1}, report[2];
+    int out[2] = {-1, -1}, fail[2] = {-1, -1};
     pid_t parent = getpid(), pid;
-    ssize_t got;
 
-    if (pipe2(out, O_CLOEXEC) < 0 || pipe2(fail, O_CLOEXEC) < 0)
+    if (pipe2(out, O_CLOEXEC) < 0)
         return dt_fail(err, DT_IO, "rank %d: cannot make a pipe: %s", rank->number,
                        strerror(errno));
+    if (pipe2(fail, O_CLOEXEC) < 0) {
+        dt_fail(err, DT_IO, "rank %d: cannot make a pipe: %s", rank->number, strerror(errno));
+        close(out[0]);
+        close(out[1]);
+        return DT_IO;
+    }
     pid = fork();
     if (pid == 0)
         child(plan, out[1], fail[1], parent);
     close(out[1]);
     close(fail[1]);
     if (pid < 0) {
+        dt_fail(err, DT_IO, "rank %d: cannot fork: %s", rank->number, strerror(errno));
         close(out[0]);
         close(fail[0]);
-        return dt_fail(err, DT_IO, "rank %d: cannot fork: %s", rank->number, strerror(errno));
+        return DT_IO;
     }
+    rank->pid = pid;
+    fcntl(out[0], F_SETFL, O_NONBLOCK);
+    rank->pipe_fd = out[0];
+    *fail_fd = fail[0];
+    return DT_OK;
+}
+
+/* Wait until the rank runs its program; on failure nothing of it is left. */
+static enum dt_code rank_hear(struct rank *rank, const struct plan *plan, int fail_fd,
+                              struct dt_err *err)
+{
+    int report[2];
+    ssize_t got;
+
     do
-        got = read(fail[0], report, sizeof(report));
+        got = read(fail_fd, report, sizeof(report));
     while (got < 0 && errno == EINTR);
-    close(fail[0]);
+    close(fail_fd);
     if (got == (ssize_t)sizeof(report)) {
-        waitpid(pid, NULL, 0);
-        close(out[0]);
+        waitpid(rank->pid, NULL, 0);
+        rank->pid = 0;
+        close(rank->pipe_fd);
+        rank->pipe_fd = -1;
         return dt_fail(err, DT_NOT_FOUND, "cannot %s %s: %s", stages[report[0]],
                        report[0] == 4   ? plan->workdir
                        : report[0] == 6 ? plan->path
@@ -458,36 +496,50 @@ static enum dt_code rank_fork(struct step *step, struct rank *rank, const struct
                            ? "the interpreter that its first line (#!) names is not there"
                            : strerror(report[1]));
     }
-    rank->pid = pid;
-    rank->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    rank->exit_watch = dt_watch_make(step->loop, rank->pidfd, on_rank_exit, rank);
-    fcntl(out[0], F_SETFL, O_NONBLOCK);
-    rank->pipe_fd = out[0];
-    rank->pipe_watch = dt_watch_make(step->loop, out[0], on_pipe, rank);
+    rank->pidfd = (int)syscall(SYS_pidfd_open, rank->pid, 0);
+    rank->exit_watch = dt_watch_make(rank->step->loop, rank->pidfd, on_rank_exit, rank);
+    rank->pipe_watch = dt_watch_make(rank->step->loop, rank->pipe_fd, on_pipe, rank);
     return DT_OK;
+}
+
+static void launch_failed(struct rank *rank, const struct dt_err *err)
+{
+    rank->has_ended = true;
+    rank->end = (struct dt_rank_exit){.rank = rank->number, .code = 127, .at_ms = dt_clock_ms()};
+    snprintf(rank->end.class_name, sizeof(rank->end.class_name), "launch");
+    snprintf(rank->end.excerpt, sizeof(rank->end.excerpt), "%s", err->text);
 }
 
 enum dt_code spawn_all(struct step *step, struct dt_err *err)
 {
+    struct plan *plans = dt_alloc((size_t)step->ranks_count, sizeof(*plans));
+    int *fail_fds = dt_alloc((size_t)step->ranks_count, sizeof(*fail_fds));
     enum dt_code code = DT_OK;
+    int forked = 0;
 
     for (int i = 0; i < step->ranks_count && !code; i++) {
-        struct plan plan = {0};
+        if (!(code = plan_make(step, &step->ranks[i], &plans[i], err)))
+            code = rank_fork(&step->ranks[i], &plans[i], &fail_fds[i], err);
+        if (code)
+            launch_failed(&step->ranks[i], err);
+        else
+            forked++;
+    }
+    for (int i = 0; i < forked; i++) { /* they execute beside each other */
+        struct dt_err why = {0};
+        enum dt_code failed = rank_hear(&step->ranks[i], &plans[i], fail_fds[i], &why);
 
-        code = plan_make(step, &step->ranks[i], &plan, err);
-        if (!code)
-            code = rank_fork(step, &step->ranks[i], &plan, err);
-        plan_release(&plan);
-        if (code) {
-            step->ranks[i].has_ended = true;
-            step->ranks[i].end = (struct dt_rank_exit){.rank = step->ranks[i].number,
-                                                       .code = 127, .at_ms = dt_clock_ms()};
-            snprintf(step->ranks[i].end.class_name, sizeof(step->ranks[i].end.class_name),
-                     "launch");
-            snprintf(step->ranks[i].end.excerpt, sizeof(step->ranks[i].end.excerpt), "%s",
-                     err->text);
+        if (failed)
+            launch_failed(&step->ranks[i], &why);
+        if (failed && !code) {
+            code = failed;
+            *err = why;
         }
     }
+    for (int i = 0; i < step->ranks_count; i++)
+        plan_release(&plans[i]);
+    dt_free(plans);
+    dt_free(fail_fds);
     return code;
 }
 

@@ -80,6 +80,23 @@ script: |
         check("node 1 of 2" in c.log(job, 1), f"script log {c.log(job, 1)!r}")
 
 
+def test_lean_mpi_leaves_settings_of_the_user_alone():
+    with Cluster(nodes=2, slots=2) as c:
+        job = c.submit(f"""version: 1
+name: lean
+resources: {{nodes: 2, ranks_per_node: 2}}
+launch: mpi
+mpi: lean
+env: {{OMPI_MCA_coll: "^han", OMPI_MCA_shmem: posix, HWLOC_PLUGINS_PATH: /mine}}
+command: ["bash", "-c", "env; exec {bin_path('mpi_ring')}"]
+""")
+        check_equal(c.wait(job), 0, f"lean ring: {c.show(job).get('result')} {c.log(job)}")
+        words = c.log(job).split("\n")
+        for word in ("OMPI_MCA_coll=^han", "OMPI_MCA_shmem=posix", "HWLOC_PLUGINS_PATH=/mine",
+                     "OMPI_MCA_pml=ob1", "OMPI_MCA_ess=pmi"):
+            check(any(line.endswith(word) for line in words), f"{word} in {words}")
+
+
 def test_trainer_trains_on_two_nodes():
     with Cluster() as c:
         job = c.submit(train(c))
