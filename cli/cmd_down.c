@@ -13,7 +13,9 @@
 #include "say.h"
 
 #define LIVE_PATH                                                                             \
-    "/v1/jobs?state=pending,held,starting,running,recovering,stopping,preempting&limit=1000"
+    "/v1/jobs?view=row&limit=1000"                                                            \
+    "&state=pending,held,starting,running,recovering,stopping,preempting"
+#define PAGE 1000
 #define JOBS_MS 10000
 #define LOOK_MS 50
 
@@ -27,9 +29,11 @@ static const struct dt_opt opts[] = {
      .help = "remove the state directory, too: jobs, keys, history"},
 };
 
-static void jobs_cancel(struct dt_api *api, const struct dt_tree *items, int64_t grace_ms)
+/* Ask for the end of each; returns how many the controller took. */
+static size_t jobs_cancel(struct dt_api *api, const struct dt_tree *items, int64_t grace_ms)
 {
     struct dt_tree *body = dt_tree_make(DT_TREE_MAP);
+    size_t taken = 0;
 
     dt_tree_put_int(body, "grace_ms", grace_ms);
     for (const struct dt_tree *job = items->first; job; job = job->next) {
@@ -37,11 +41,14 @@ static void jobs_cancel(struct dt_api *api, const struct dt_tree *items, int64_t
         struct dt_err err = {0};
 
         dt_api_path(&path, "/v1/jobs/", dt_tree_str(job, "id", ""), "/cancel");
-        if (dt_api_post(api, dt_buf_str(&path), body, NULL, &err) && err.code != DT_CONFLICT)
+        if (dt_api_post(api, dt_buf_str(&path), body, NULL, &err) == DT_OK)
+            taken++;
+        else if (err.code != DT_CONFLICT)
             dt_say("%s: %s", dt_tree_str(job, "id", "?"), err.text);
         dt_buf_release(&path);
     }
     dt_tree_free(body);
+    return taken;
 }
 
 /* Cancel what lives and wait until the controller proved it gone. A dead controller: its agents'
@@ -64,10 +71,12 @@ static void jobs_stop(const struct dt_where *where, int64_t grace_ms)
             break;
         items = dt_tree_get(list, "items");
         count = items ? items->count : 0;
-        if (count && (!is_asked || count >= 1000)) {
+        if (count && (!is_asked || count >= PAGE)) {
             if (!is_asked)
-                dt_say("cancelling %zu job%s", count, count == 1 ? "" : "s");
-            jobs_cancel(&api, items, grace_ms);
+                dt_say("cancelling %zu job%s%s", count, count == 1 ? "" : "s",
+                       count >= PAGE ? " and all behind them" : "");
+            if (jobs_cancel(&api, items, grace_ms) && count >= PAGE)
+                end = dt_clock_ms() + JOBS_MS + grace_ms;
             is_asked = true;
         }
         dt_tree_free(list);

@@ -104,7 +104,8 @@ static void ahead_add(struct dt_buf *page, const struct dt_tree *why)
     const struct dt_tree *ahead = dt_tree_get(why, "ahead"), *eta = dt_tree_get(why, "eta");
 
     if (dt_tree_int(ahead, "jobs", 0) > 0) {
-        dt_buf_print(page, "%-13s %lld jobs", "ahead", (long long)dt_tree_int(ahead, "jobs", 0));
+        dt_buf_print(page, "%-13s %lld job%s", "ahead", (long long)dt_tree_int(ahead, "jobs", 0),
+                     dt_tree_int(ahead, "jobs", 0) == 1 ? "" : "s");
         if (dt_tree_int(ahead, "gpus", 0) > 0)
             dt_buf_print(page, " with %lld GPUs", (long long)dt_tree_int(ahead, "gpus", 0));
         dt_buf_byte(page, '\n');
