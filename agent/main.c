@@ -193,8 +193,10 @@ static int run_common(const struct dt_cmd *cmd, const char *word)
     if (strcmp(word, "--version") == 0)
         dt_buf_print(&buf, "dtagent %s\n", DT_VERSION);
     else if (strcmp(word, "--man") == 0)
-        dt_cmd_man(&buf, &(struct dt_program){"dtagent", "agent of a node of a dt cluster", cmds,
-                                              DT_COUNT(cmds)});
+        dt_cmd_man(&buf, &(struct dt_program){.name = "dtagent", .section = 8,
+                                              .summary = "agent of a node of a dt cluster",
+                                              .description = cmd_agent.detail, .cmds = cmds,
+                                              .cmds_count = DT_COUNT(cmds)});
     else
         dt_cmd_help(&buf, "dtagent", cmd);
     fputs(dt_buf_str(&buf), stdout);

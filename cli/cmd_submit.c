@@ -21,6 +21,8 @@ static const struct dt_opt opts[] = {
      .help = "start only after that job"},
     {.name = "count", .type = DT_OPT_INT, .arg = "N", .unit = "jobs", .initial = "1", .least = 1,
      .most = 10000, .help = "submit the same job so often"},
+    {.name = "if-possible", .type = DT_OPT_FLAG,
+     .help = "submit only what can start at once, else exit status 14"},
     {.name = "wait", .letter = 'w', .type = DT_OPT_FLAG,
      .help = "return when it has ended, with its exit status"},
     {.name = "follow", .letter = 'f', .type = DT_OPT_FLAG,
@@ -108,6 +110,8 @@ static void body_write(const struct submit *submit, const struct dt_jobfile *fil
         dt_buf_print(body, ",\"count\":%lld", (long long)count);
     if (dry)
         dt_buf_text(body, ",\"dry_run\":true");
+    if (dt_args_has(submit->args, "if-possible"))
+        dt_buf_text(body, ",\"if_possible\":true");
     dt_buf_byte(body, '}');
 }
 
@@ -198,9 +202,13 @@ static void next_say(const struct submit *submit)
 static enum dt_code submit_all(struct submit *submit, struct dt_err *err)
 {
     const char *dry = dt_args_str(submit->args, "dry-run");
-    enum dt_code code = files_read(submit, err);
+    enum dt_code code;
 
-    if (code)
+    if (dt_args_has(submit->args, "if-possible") &&
+        (dry || dt_args_int(submit->args, "count", 1) > 1))
+        return dt_fail(err, DT_USAGE, "--if-possible does not go with %s",
+                       dry ? "--dry-run: nothing would start" : "--count: it asks for one job");
+    if ((code = files_read(submit, err)))
         return code;
     if (dry && strcmp(dry, "client") == 0) {
         if (!dt_args_has(submit->args, "quiet"))

@@ -23,7 +23,8 @@ static int completion_run(const struct dt_args *args)
     struct dt_buf buf = {0};
     struct dt_err err = {0};
     enum dt_code code = dt_cmd_completion(
-        &buf, &(struct dt_program){"dtctl", "", cmds, DT_COUNT(cmds)}, args->operands[0], &err);
+        &buf, &(struct dt_program){.name = "dtctl", .cmds = cmds, .cmds_count = DT_COUNT(cmds)},
+        args->operands[0], &err);
 
     if (code)
         err.code = DT_USAGE;
@@ -188,10 +189,38 @@ static int cmd_run(const struct dt_cmd *cmd, int argc, char **argv)
 /* The manual page, for the install. */
 static int man_print(void)
 {
+    /* Beside those of the error codes; job_exit() in follow.c gives 10 to 13. */
+    static const struct dt_exit exits[] = {
+        {0, "With --wait or --follow, and of wait: the job succeeded."},
+        {10, "The job that was waited for failed."},
+        {11, "The job that was waited for was cancelled."},
+        {12, "The job that was waited for exceeded a limit: its time, or its time in the queue."},
+        {13, "The job that was waited for was lost to broken nodes."},
+        {14, "With --if-possible: the job cannot start now."},
+        {130, "Ctrl-C ended dtctl, or a question was answered with no; jobs go on."},
+        {143, "SIGTERM ended dtctl; jobs go on."},
+    };
+    static const struct dt_program program = {
+        .name = "dtctl",
+        .summary = "submit and watch distributed training jobs",
+        .cmds = cmds,
+        .cmds_count = DT_COUNT(cmds),
+        .description =
+            "dtctl talks to the controller of a cluster, dtserver: over its Unix socket on the "
+            "same machine, over HTTPS to another one. A job is described by a file, see "
+            "job.yaml(5); submit sends it and prints its id, and the job is stored by then. why "
+            "tells what a job waits for or what ended it, logs what its ranks wrote.\n\n"
+            "The cluster is named by --context, else DT_CONTEXT, else current of contexts.yaml "
+            "in $XDG_CONFIG_HOME/dt: one of that file, or an embedded one that up started. Without "
+            "any of these it is the only embedded one that runs, else the system's.\n\n"
+            "Data goes to standard output, talk and errors to standard error. Nothing is "
+            "coloured or cut when standard output is no terminal.",
+        .exits = exits,
+        .exits_count = DT_COUNT(exits),
+    };
     struct dt_buf buf = {0};
 
-    dt_cmd_man(&buf, &(struct dt_program){"dtctl", "submit and watch distributed training jobs",
-                                          cmds, DT_COUNT(cmds)});
+    dt_cmd_man(&buf, &program);
     dt_put(&buf);
     dt_buf_release(&buf);
     return 0;

@@ -265,8 +265,10 @@ static int run_common(const struct dt_cmd *cmd, const char *word)
     if (strcmp(word, "--version") == 0)
         dt_buf_print(&buf, "dtserver %s\n", DT_VERSION);
     else if (strcmp(word, "--man") == 0)
-        dt_cmd_man(&buf, &(struct dt_program){"dtserver", "controller of a dt cluster", cmds,
-                                              DT_COUNT(cmds)});
+        dt_cmd_man(&buf, &(struct dt_program){.name = "dtserver", .section = 8,
+                                              .summary = "controller of a dt cluster",
+                                              .description = cmd_server.detail, .cmds = cmds,
+                                              .cmds_count = DT_COUNT(cmds)});
     else
         dt_cmd_help(&buf, "dtserver", cmd);
     fputs(dt_buf_str(&buf), stdout);

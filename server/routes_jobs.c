@@ -168,6 +168,7 @@ static void submit(struct call *call, struct submit_body *body)
     event.source = dt_copy_text(body->source);
     event.submit_dir = dt_copy_text(body->submit_dir);
     event.count = body->count;
+    event.is_if_possible = body->is_if_possible;
     event.request = call_wait(call, on_submitted);
     runtime_event(call->runtime, &event);
 }

@@ -38,6 +38,7 @@ static enum dt_code form_check(const struct dt_tree *tree, struct dt_err *err)
         {"source", DT_TREE_STR, "the text of the file"},
         {"source_name", DT_TREE_STR, "the name of the file"},
         {"dry_run", DT_TREE_BOOL, "true or false"},
+        {"if_possible", DT_TREE_BOOL, "true or false"},
     };
 
     for (size_t i = 0; i < DT_COUNT(rows); i++) {
@@ -60,8 +61,12 @@ static enum dt_code form_read(struct submit_body *body, struct dt_err *err)
     body->submit_dir = dt_tree_str(body->tree, "submit_dir", "/");
     body->source = dt_tree_str(body->tree, "source", NULL);
     body->is_dry_run = dt_tree_bool(body->tree, "dry_run", false);
+    body->is_if_possible = dt_tree_bool(body->tree, "if_possible", false);
     if (count < 1 || count > COPIES_MAX)
         return dt_fail(err, DT_USAGE, "count: expected 1 to %d", COPIES_MAX);
+    if (count > 1 && body->is_if_possible)
+        return dt_fail(err, DT_USAGE, "if_possible: goes with one job, found count %d",
+                       (int)count);
     body->count = (int)count;
     if (body->submit_dir[0] != '/' || strlen(body->submit_dir) > DIR_BYTES_MAX)
         return dt_fail(err, DT_USAGE, "submit_dir: expected an absolute path of at most %d bytes",

@@ -15,7 +15,7 @@ struct submit_body {
     int count;              /* copies, 1 to 1000 */
     const char *submit_dir; /* absolute; inside tree, or "/" */
     const char *source;     /* the file as the user wrote it, or NULL; inside tree */
-    bool is_dry_run;
+    bool is_dry_run, is_if_possible;
 };
 
 /* Read it. DT_USAGE: no JSON, or a member of the wrong kind; DT_INVALID and DT_UNSUPPORTED with

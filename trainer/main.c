@@ -223,7 +223,9 @@ static int print_man(void)
 {
     static const struct dt_cmd *const cmds[] = {&command};
     static const struct dt_program program = {
-        .name = "dttrain", .summary = "train a model as one rank", .cmds = cmds, .cmds_count = 1};
+        .name = "dttrain", .summary = "train a model as one rank", .cmds = cmds, .cmds_count = 1,
+        .description = "One rank of a training job; dt starts as many as the job asks for.",
+        .has_own_exits = true};
     struct dt_buf page = {0};
 
     dt_cmd_man(&page, &program);

@@ -1,4 +1,4 @@
-/* Help, manual pages and completion scripts from command tables. */
+/* Help and manual pages from command tables. */
 #include "dt/base/opts.h"
 
 #include <stdio.h>
@@ -7,13 +7,15 @@
 #define HELP_COLUMN 28
 #define HELP_WIDTH 98
 
-/* Append text wrapped at HELP_WIDTH, later lines indented to column. */
+/* Append text wrapped at HELP_WIDTH, later lines indented to column; an empty line stays one. */
 static void wrap(struct dt_buf *buf, const char *text, size_t column)
 {
     size_t at = column;
 
     while (*text) {
-        size_t word = strcspn(text, " \n");
+        size_t word = strcspn(text, " \n"), gap = strspn(text + word, " \n");
+        bool ends_paragraph = memchr(text + word, '\n', gap) !=
+                              memrchr(text + word, '\n', gap);
 
         if (at > column && at + 1 + word > HELP_WIDTH) {
             dt_buf_print(buf, "\n%*s", (int)column, "");
@@ -24,7 +26,11 @@ static void wrap(struct dt_buf *buf, const char *text, size_t column)
         }
         dt_buf_add(buf, text, word);
         at += word;
-        text += word + (text[word] != 0);
+        text += word + gap;
+        if (ends_paragraph && *text) {
+            dt_buf_print(buf, "\n\n%*s", (int)column, "");
+            at = column;
+        }
     }
     dt_buf_byte(buf, '\n');
 }
@@ -81,18 +87,41 @@ void dt_cmd_help(struct dt_buf *buf, const char *program, const struct dt_cmd *c
         dt_buf_print(buf, "\nexamples:\n%s", cmd->examples);
 }
 
-/* Roff text: backslashes and leading dots are special, dashes are options. */
-static void roff(struct dt_buf *buf, const char *text)
+void dt_roff_text(struct dt_buf *buf, const char *text)
 {
+    static const struct {
+        char letter;
+        const char *roff;
+    } rows[] = {{'\\', "\\e"},    {'-', "\\-"},     {'\'', "\\(aq"},
+                {'`', "\\(ga"},  {'^', "\\(ha"},  {'~', "\\(ti"}};
+
     for (; *text; text++) {
-        if (*text == '\\')
-            dt_buf_text(buf, "\\e");
-        else if (*text == '-')
-            dt_buf_text(buf, "\\-");
-        else if (*text == '.' && (!buf->size || buf->data[buf->size - 1] == '\n'))
-            dt_buf_text(buf, "\\&.");
+        const char *roff = NULL;
+
+        for (size_t i = 0; i < DT_COUNT(rows); i++)
+            if (rows[i].letter == *text)
+                roff = rows[i].roff;
+        if (*text == '.' && (!buf->size || buf->data[buf->size - 1] == '\n'))
+            roff = "\\&.";
+        if (roff)
+            dt_buf_text(buf, roff);
         else
             dt_buf_byte(buf, *text);
+    }
+}
+
+/* Paragraphs: an empty line between two of them becomes a request. */
+static void man_paragraphs(struct dt_buf *buf, const char *text)
+{
+    for (const char *end; text; text = end ? end + strspn(end, "\n") : NULL) {
+        char *part;
+
+        end = strstr(text, "\n\n");
+        part = end ? dt_copy_bytes(text, (size_t)(end - text)) : dt_copy_text(text);
+        dt_buf_text(buf, ".PP\n");
+        dt_roff_text(buf, part);
+        dt_buf_byte(buf, '\n');
+        dt_free(part);
     }
 }
 
@@ -104,10 +133,10 @@ static void man_opts(struct dt_buf *buf, const struct dt_cmd *cmd)
 
         opt_form(&cmd->opts[i], form, sizeof(form));
         dt_buf_text(buf, ".TP\n.B ");
-        roff(buf, form + strspn(form, " "));
+        dt_roff_text(buf, form + strspn(form, " "));
         dt_buf_byte(buf, '\n');
         opt_text(&cmd->opts[i], &text);
-        roff(buf, dt_buf_str(&text));
+        dt_roff_text(buf, dt_buf_str(&text));
         dt_buf_byte(buf, '\n');
         dt_buf_release(&text);
     }
@@ -117,139 +146,68 @@ static void man_cmd(struct dt_buf *buf, const char *program, const struct dt_cmd
 {
     if (*cmd->name) {
         dt_buf_text(buf, ".SS ");
-        roff(buf, program);
+        dt_roff_text(buf, program);
         dt_buf_byte(buf, ' ');
-        roff(buf, cmd->name);
+        dt_roff_text(buf, cmd->name);
         dt_buf_byte(buf, ' ');
-        roff(buf, cmd->operands);
+        dt_roff_text(buf, cmd->operands);
         dt_buf_byte(buf, '\n');
-        roff(buf, cmd->summary);
+        dt_roff_text(buf, cmd->summary);
         dt_buf_byte(buf, '\n');
     }
-    if (cmd->detail) {
-        dt_buf_text(buf, ".PP\n");
-        roff(buf, cmd->detail);
-        dt_buf_byte(buf, '\n');
-    }
+    if (cmd->detail)
+        man_paragraphs(buf, cmd->detail);
     man_opts(buf, cmd);
     if (cmd->examples) {
         dt_buf_text(buf, ".PP\nExamples:\n.nf\n");
-        roff(buf, cmd->examples);
+        dt_roff_text(buf, cmd->examples);
         dt_buf_text(buf, ".fi\n");
+    }
+}
+
+/* Every status once, in ascending order: the codes' and what the program adds. */
+static void man_exits(struct dt_buf *buf, const struct dt_program *page)
+{
+    if (page->has_own_exits && !page->exits_count)
+        return;
+    dt_buf_text(buf, ".SH EXIT STATUS\n");
+    for (int status = 0; status < 256; status++) {
+        struct dt_buf text = {0};
+
+        for (int code = 0; code < DT_CODE_COUNT && !page->has_own_exits; code++)
+            if (dt_code_exit((enum dt_code)code) == status)
+                dt_buf_print(&text, "%s%s", text.size ? " " : "", dt_code_help((enum dt_code)code));
+        for (size_t i = 0; i < page->exits_count; i++)
+            if (page->exits[i].status == status)
+                dt_buf_print(&text, "%s%s", text.size ? " " : "", page->exits[i].help);
+        if (text.size) {
+            dt_buf_print(buf, ".TP\n.B %d\n", status);
+            dt_roff_text(buf, dt_buf_str(&text));
+            dt_buf_byte(buf, '\n');
+        }
+        dt_buf_release(&text);
     }
 }
 
 void dt_cmd_man(struct dt_buf *buf, const struct dt_program *page)
 {
-    const char *program = page->name, *summary = page->summary;
-    const struct dt_cmd *const *cmds = page->cmds;
+    const char *description = page->description;
     size_t count = page->cmds_count;
 
-    dt_buf_print(buf, ".TH %s 1 \"\" \"dt %s\"\n.SH NAME\n%s \\- ", program, DT_VERSION, program);
-    roff(buf, summary);
-    dt_buf_print(buf, "\n.SH SYNOPSIS\n.B %s\n%s[options] [operands]\n.SH COMMANDS\n", program,
-                 count > 1 ? "command " : "");
+    dt_buf_print(buf, ".TH %s %d \"\" \"dt %s\"\n.SH NAME\n%s \\- ", page->name,
+                 page->section ? page->section : 1, DT_VERSION, page->name);
+    dt_roff_text(buf, page->summary);
+    dt_buf_print(buf, "\n.SH SYNOPSIS\n.B %s\n", page->name);
+    if (count == 1) {
+        dt_buf_text(buf, "[options] ");
+        dt_roff_text(buf, page->cmds[0]->operands);
+    } else {
+        dt_buf_text(buf, "command [options] [operands]");
+    }
+    dt_buf_text(buf, "\n.SH DESCRIPTION\n");
+    man_paragraphs(buf, description ? description : page->cmds[0]->summary);
+    dt_buf_print(buf, ".SH %s\n", count == 1 ? "OPTIONS" : "COMMANDS");
     for (size_t i = 0; i < count; i++)
-        man_cmd(buf, program, cmds[i]);
-    dt_buf_text(buf, ".SH EXIT STATUS\n");
-    for (int code = 0; code < DT_CODE_COUNT; code++) {
-        dt_buf_print(buf, ".TP\n.B %d\n", dt_code_exit((enum dt_code)code));
-        roff(buf, dt_code_help((enum dt_code)code));
-        dt_buf_byte(buf, '\n');
-    }
-}
-
-static void bash_script(struct dt_buf *buf, const char *program, const struct dt_cmd *const *cmds,
-                        size_t count)
-{
-    dt_buf_print(buf, "# bash completion of %s\n_%s() {\n  local cur=${COMP_WORDS[COMP_CWORD]}\n"
-                 "  local line=\"${COMP_WORDS[*]:1:COMP_CWORD-1}\"\n  case \"$line\" in\n",
-                 program, program);
-    for (size_t i = count; i > 0; i--) {
-        const struct dt_cmd *cmd = cmds[i - 1];
-
-        dt_buf_print(buf, "  \"%s\"*) COMPREPLY=($(compgen -f -W \"", cmd->name);
-        for (size_t j = 0; j < cmd->opts_count; j++)
-            dt_buf_print(buf, "--%s ", cmd->opts[j].name);
-        dt_buf_text(buf, "\" -- \"$cur\")) ;;\n");
-    }
-    dt_buf_text(buf, "  *) COMPREPLY=($(compgen -W \"");
-    for (size_t i = 0; i < count; i++)
-        dt_buf_print(buf, "%.*s ", (int)strcspn(cmds[i]->name, " "), cmds[i]->name);
-    dt_buf_print(buf, "\" -- \"$cur\")) ;;\n  esac\n}\ncomplete -F _%s %s\n", program, program);
-}
-
-/* text inside single quotes of a shell script; zsh's _arguments also reads []: in it. */
-static void shell_text(struct dt_buf *buf, const char *text)
-{
-    for (; *text; text++) {
-        if (*text == '\'')
-            dt_buf_text(buf, "'\\''");
-        else if (strchr("[]:", *text))
-            dt_buf_byte(buf, ' ');
-        else
-            dt_buf_byte(buf, *text);
-    }
-}
-
-static void zsh_script(struct dt_buf *buf, const char *program, const struct dt_cmd *const *cmds,
-                       size_t count)
-{
-    dt_buf_print(buf, "#compdef %s\n_%s() {\n  local -a commands\n  commands=(\n", program,
-                 program);
-    for (size_t i = 0; i < count; i++) {
-        dt_buf_print(buf, "    '%s:", cmds[i]->name);
-        shell_text(buf, cmds[i]->summary);
-        dt_buf_text(buf, "'\n");
-    }
-    dt_buf_text(buf, "  )\n  if (( CURRENT == 2 )); then _describe command commands; return; fi\n"
-                     "  case \"${words[2]}\" in\n");
-    for (size_t i = 0; i < count; i++) {
-        if (strchr(cmds[i]->name, ' ') || !cmds[i]->opts_count)
-            continue;
-        dt_buf_print(buf, "  %s) _arguments", cmds[i]->name);
-        for (size_t j = 0; j < cmds[i]->opts_count; j++) {
-            dt_buf_print(buf, " '--%s[", cmds[i]->opts[j].name);
-            shell_text(buf, cmds[i]->opts[j].help);
-            dt_buf_print(buf, "]%s'", cmds[i]->opts[j].type == DT_OPT_FLAG ? "" : ":value:");
-        }
-        dt_buf_text(buf, " '*:file:_files' ;;\n");
-    }
-    dt_buf_print(buf, "  esac\n}\n_%s \"$@\"\n", program);
-}
-
-static void fish_script(struct dt_buf *buf, const char *program, const struct dt_cmd *const *cmds,
-                        size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        int first = (int)strcspn(cmds[i]->name, " ");
-
-        dt_buf_print(buf, "complete -c %s -n __fish_use_subcommand -a '%.*s' -d '", program,
-                     first, cmds[i]->name);
-        shell_text(buf, cmds[i]->summary);
-        dt_buf_text(buf, "'\n");
-        for (size_t j = 0; j < cmds[i]->opts_count; j++) {
-            dt_buf_print(buf, "complete -c %s -n '__fish_seen_subcommand_from %.*s' -l %s -d '",
-                         program, first, cmds[i]->name, cmds[i]->opts[j].name);
-            shell_text(buf, cmds[i]->opts[j].help);
-            dt_buf_text(buf, "'\n");
-        }
-    }
-}
-
-enum dt_code dt_cmd_completion(struct dt_buf *buf, const struct dt_program *program,
-                               const char *shell, struct dt_err *err)
-{
-    const struct dt_cmd *const *cmds = program->cmds;
-    size_t count = program->cmds_count;
-
-    if (strcmp(shell, "bash") == 0)
-        bash_script(buf, program->name, cmds, count);
-    else if (strcmp(shell, "zsh") == 0)
-        zsh_script(buf, program->name, cmds, count);
-    else if (strcmp(shell, "fish") == 0)
-        fish_script(buf, program->name, cmds, count);
-    else
-        return dt_fail(err, DT_INVALID, "no completion for \"%s\": bash, zsh or fish", shell);
-    return DT_OK;
+        man_cmd(buf, page->name, page->cmds[i]);
+    man_exits(buf, page);
 }

@@ -36,6 +36,37 @@ static enum dt_code check_fits(struct dt_core *core, const struct dt_job *draft,
     return DT_INVALID;
 }
 
+/* Would the next pass start it? For who would rather not wait. */
+static enum dt_code check_possible(const struct dt_core *core, const struct dt_job *draft,
+                                   struct dt_err *err)
+{
+    struct dt_want want = dt_want_from_job(draft);
+    struct dt_placement placement = {0};
+    struct dt_shortage why = {0};
+    const struct dt_job *ahead;
+    const char *code = NULL;
+    char id[24];
+    int jobs;
+
+    if (!core_job_may_start(core, draft, &code)) {
+        dt_fail(err, DT_BUSY, "cannot start now: %s",
+                strcmp(code, "begin-time") == 0 ? "its begin time has not come"
+                                                : "a job it comes after has not ended so");
+    } else if ((ahead = core_job_ahead(core, pending_key(draft), &jobs))) {
+        dt_job_id_format(ahead->id, id, sizeof(id));
+        dt_fail(err, DT_BUSY, "cannot start now: %s (%.60s) is ahead in the queue", id,
+                ahead->spec->name);
+    } else if (dt_place_gang(core->node_list, core->nodes.count, &want, &placement, &why)) {
+        dt_fail(err, DT_BUSY, "cannot start now: %s",
+                core->nodes.count ? why.text : "no node has joined this cluster yet");
+    } else {
+        dt_placement_release(&placement);
+        return DT_OK;
+    }
+    dt_hint(err, "nothing was submitted; without --if-possible it would wait");
+    return DT_BUSY;
+}
+
 /* Fill a path: as written when absolute, else below base. */
 static void path_fill(char *text, size_t size, const char *written, const char *base,
                       const char *otherwise)
@@ -111,7 +142,8 @@ void core_submit(struct dt_core *core, struct dt_event *event, struct dt_outcome
     }
     draft = job_draft(core, event, first);
     draft->spec = event->spec;
-    if (check_fits(core, draft, &err)) {
+    if (event->is_if_possible ? check_possible(core, draft, &err)
+                              : check_fits(core, draft, &err)) {
         core_refuse(outcome, event, &err);
         dt_job_free(draft, false);
         return;

@@ -94,6 +94,9 @@ void core_node_settle(struct dt_core *core, const char *name, struct dt_outcome 
 void core_pass(struct dt_core *core, struct dt_outcome *outcome);
 /* May this pending job start now, room aside? Else a code of `dtctl why` in *code. */
 bool core_job_may_start(const struct dt_core *core, const struct dt_job *job, const char **code);
+/* The first job before this pending key that may start and waits for room: it holds back all behind
+ * it. NULL when there is none. *jobs: how many wait before the key. */
+const struct dt_job *core_job_ahead(const struct dt_core *core, uint64_t key, int *jobs);
 
 /* ledger.c: what follows a failed generation */
 enum ledger_verdict { LEDGER_RESTART, LEDGER_ELSEWHERE, LEDGER_FAIL };

@@ -47,6 +47,26 @@ bool core_job_may_start(const struct dt_core *core, const struct dt_job *job, co
     return true;
 }
 
+const struct dt_job *core_job_ahead(const struct dt_core *core, uint64_t key, int *jobs)
+{
+    const struct dt_job *ahead = NULL;
+
+    *jobs = 0;
+    for (size_t i = 0; i < core->pending.count; i++) {
+        const struct dt_job *other = core->pending.items[i].value;
+        const char *code;
+
+        if (pending_key(other) >= key)
+            break;
+        ++*jobs;
+        if (!ahead && core_job_may_start(core, other, &code) &&
+            strcmp(other->reason, "node-unavailable") != 0 &&
+            strcmp(other->reason, "never-fits") != 0)
+            ahead = other;
+    }
+    return ahead;
+}
+
 static void start(struct dt_core *core, const struct dt_job *job, struct dt_placement *placement,
                   struct dt_outcome *outcome)
 {

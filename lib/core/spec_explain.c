@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "dt/base/opts.h"
 #include "dt/base/text.h"
 
 /* The default as the user reads it, or NULL when there is none. */
@@ -137,23 +138,6 @@ enum dt_code dt_spec_explain(struct dt_buf *buf, const char *path, struct dt_err
     return DT_OK;
 }
 
-/* Text for roff: backslashes and leading dots are escaped, - is a minus. */
-static void roff_text(struct dt_buf *buf, const char *text)
-{
-    if (*text == '.' || *text == '\'')
-        dt_buf_text(buf, "\\&");
-    for (; *text; text++) {
-        if (*text == '\\')
-            dt_buf_text(buf, "\\e");
-        else if (*text == '-')
-            dt_buf_text(buf, "\\-");
-        else
-            dt_buf_byte(buf, *text);
-        if (*text == '\n' && (text[1] == '.' || text[1] == '\''))
-            dt_buf_text(buf, "\\&");
-    }
-}
-
 static void on_man_row(void *arg, const char *path, const struct dt_spec_field *field)
 {
     struct dt_buf *buf = arg;
@@ -161,16 +145,16 @@ static void on_man_row(void *arg, const char *path, const struct dt_spec_field *
 
     dt_spec_types_print(&types, field);
     dt_buf_text(buf, ".TP\n.B ");
-    roff_text(buf, path);
+    dt_roff_text(buf, path);
     dt_buf_text(buf, "\n");
-    roff_text(buf, field->help);
+    dt_roff_text(buf, field->help);
     dt_buf_text(buf, "\n.br\n");
-    roff_text(buf, dt_buf_str(&types));
+    dt_roff_text(buf, dt_buf_str(&types));
     if (field->is_required) {
         dt_buf_text(buf, "; required");
     } else if (default_text(field)) {
         dt_buf_text(buf, "; default: ");
-        roff_text(buf, default_text(field));
+        dt_roff_text(buf, default_text(field));
     }
     dt_buf_text(buf, ".\n");
     dt_buf_release(&types);
@@ -179,7 +163,7 @@ static void on_man_row(void *arg, const char *path, const struct dt_spec_field *
 
         served_print(&served, field);
         dt_buf_text(buf, ".br\n");
-        roff_text(buf, dt_buf_str(&served) + 2);
+        dt_roff_text(buf, dt_buf_str(&served) + 2);
         dt_buf_release(&served);
     }
 }
@@ -190,18 +174,19 @@ void dt_spec_man(struct dt_buf *buf)
 
     dt_buf_print(buf, ".TH JOB.YAML 5 \"\" \"dt %s\" \"dt\"\n.SH NAME\n"
                       "job.yaml \\- a job for dt\n.SH DESCRIPTION\n", DT_VERSION);
-    roff_text(buf, "One YAML document in UTF-8, at most 256 KiB. Scalars follow the YAML 1.2 core "
-                   "rules: only true and false are booleans, a number has no leading zero. "
-                   "Durations are numbers with units (90s, 2h30m, 1d), sizes too (2GiB, 500MB), "
-                   "instants are RFC 3339 with an offset. Duplicate keys, anchors, aliases, tags "
-                   "and tabs in the indentation are refused. Exactly one of trainer, command and "
-                   "script is given.\n");
+    dt_roff_text(buf,
+                 "One YAML document in UTF-8, at most 256 KiB. Scalars follow the YAML 1.2 core "
+                 "rules: only true and false are booleans, a number has no leading zero. "
+                 "Durations are numbers with units (90s, 2h30m, 1d), sizes too (2GiB, 500MB), "
+                 "instants are RFC 3339 with an offset. Duplicate keys, anchors, aliases, tags "
+                 "and tabs in the indentation are refused. Exactly one of trainer, command and "
+                 "script is given.\n");
     dt_buf_text(buf, ".SH FIELDS\n");
     dt_spec_each(on_man_row, buf);
     dt_buf_text(buf, ".SH RESTART RULES\nThese follow the rules of restart.rules; the first "
                      "match decides.\n.nf\n");
     dt_spec_rules_print(&rules);
-    roff_text(buf, dt_buf_str(&rules));
+    dt_roff_text(buf, dt_buf_str(&rules));
     dt_buf_release(&rules);
     dt_buf_text(buf, ".fi\n.SH SEE ALSO\n.BR dtctl (1)\n");
 }

@@ -23,26 +23,13 @@ static void blocker(struct dt_tree *why, const char *code, const char *text)
         dt_tree_put_str(why, "primary", code);
 }
 
-/* The job ahead that may start and does not fit: it holds back all behind it. */
 static void put_ahead(const struct dt_core *core, const struct dt_job *job, struct dt_tree *why)
 {
     struct dt_tree *ahead = dt_tree_put_new(why, "ahead", DT_TREE_MAP);
-    const struct dt_job *blocking = NULL;
+    int jobs;
+    const struct dt_job *blocking = core_job_ahead(core, pending_key(job), &jobs);
     char text[160], id[24];
-    int jobs = 0;
 
-    for (size_t i = 0; i < core->pending.count; i++) {
-        const struct dt_job *other = core->pending.items[i].value;
-        const char *code;
-
-        if (other == job)
-            break;
-        jobs++;
-        if (!blocking && core_job_may_start(core, other, &code) &&
-            strcmp(other->reason, "node-unavailable") != 0 &&
-            strcmp(other->reason, "never-fits") != 0)
-            blocking = other;
-    }
     dt_tree_put_int(ahead, "jobs", jobs);
     if (!blocking)
         return;

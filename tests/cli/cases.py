@@ -1,6 +1,7 @@
 """Finding the cluster, help, exit codes, versions, nodes."""
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -55,6 +56,64 @@ def man_and_completion_come_from_the_tables(f):
     bash = subprocess.run(["bash", "-n"], input=f.run("completion", "bash")[1], text=True,
                           capture_output=True)
     check_equal(bash.returncode, 0, bash.stderr)
+
+
+@test
+def bash_completes_whole_words_only(f):
+    script = f.run("completion", "bash", code=0)[1]
+
+    def offered(*words):
+        line = " ".join(f"'{word}'" for word in ("dtctl", *words))
+        done = subprocess.run(
+            ["bash", "--norc", "-c", f"{script}\nCOMP_WORDS=({line}); COMP_CWORD={len(words)}\n"
+             "_dtctl; printf '%s\\n' \"${COMPREPLY[@]}\""], text=True, capture_output=True,
+            cwd=f.dir)
+        check_equal(done.stderr, "", "no complaint")
+        return done.stdout.split()
+    first = offered("")
+    check_equal(first.count("nodes"), 1, str(first))
+    check_equal(offered("ex"), ["explain"], "a prefix")
+    check("--if-possible" in offered("submit", "--"), "options of submit")
+    check("--slots" not in offered("upgrade", "--"), "up is not upgrade")
+    check("--slots" in offered("up", "--"), "options of up")
+    check("drain" in offered("nodes", ""), "the second word")
+    check("--deadline" not in offered("nodes", "ls", "--") and
+          "--output" in offered("nodes", "ls", "--"), "options of two words")
+    check_equal(offered("ls", "-o", "j"), ["json"], "a closed list of values")
+
+
+@test
+def zsh_reads_its_completion(f):
+    if not shutil.which("zsh"):
+        raise harness.Skipped("zsh is not installed")
+    script = f.run("completion", "zsh", code=0)[1]
+
+    def offered(*words):
+        stubs = ("compdef() { }\n_describe() { print -l -- ${(P)2} }\n"
+                 "_arguments() { print -r -- \"$CURRENT $words[1] $*\" }\n")
+        line = " ".join(f"'{word}'" for word in ("dtctl", *words))
+        done = subprocess.run(
+            ["zsh", "-f", "-c", f"{stubs}{script}\nwords=({line}); CURRENT={len(words) + 1}\n"
+             "_dtctl"], text=True, capture_output=True, cwd=f.dir)
+        check_equal(done.stderr, "", "no complaint")
+        return done.stdout
+    first = offered("")
+    check("submit:" in first and first.count("nodes:") == 1, first)
+    second = offered("nodes", "dr")
+    check("drain:" in second and "submit:" not in second, second)
+    check(offered("nodes", "drain", "--").startswith("2 drain "), offered("nodes", "drain", "--"))
+    check("--if-possible[" in offered("submit", "--"), offered("submit", "--"))
+    check("--slots[" in offered("up", "--"), "options of up")
+
+
+@test
+def manual_page_has_no_lines_lost_to_roff(f):
+    page = f.run("--man", code=0)[1]
+    for part in (".SH DESCRIPTION", ".B 10\n", ".B 13\n", ".B 130\n", ".B 14\n"):
+        check(part in page, part)
+    known = (".TH", ".SH", ".SS", ".TP", ".B", ".PP", ".nf", ".fi")
+    for line in page.splitlines():
+        check(line[:1] not in (".", "'") or line.split()[0] in known, line)
 
 
 @test

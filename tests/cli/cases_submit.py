@@ -162,6 +162,20 @@ def submit_dry_runs(f):
 
 
 @test
+def submit_if_possible_ends_with_14(f):
+    f.write("job.yaml", TINY)
+    f.api.route("POST", "/v1/jobs", (503, problem(
+        503, "busy", "cannot start now: needs 1 nodes, 0 have room",
+        "nothing was submitted; without --if-possible it would wait")))
+    f.run("submit", "--if-possible", "job.yaml", code=14)
+    check_equal(f.api.seen[0].json()["if_possible"], True)
+    f.run("submit", "--if-possible", "--count", "2", "job.yaml", code=2)
+    f.run("submit", "--if-possible", "--dry-run=server", "job.yaml", code=2)
+    check_equal(len(f.api.seen), 1, "neither is sent")
+    f.golden()
+
+
+@test
 def submit_retries_with_the_same_key(f):
     answers = take(f)
     f.write("job.yaml", TINY)

@@ -88,7 +88,7 @@ static struct dt_caller caller_of(const struct words *words)
 /* Words of submit that are no fields of job.yaml. */
 static bool is_field(const char *word)
 {
-    static const char *const options[] = {"count=", "req=", "after=", "as=", "uid="};
+    static const char *const options[] = {"count=", "req=", "after=", "as=", "uid=", "if="};
 
     for (size_t i = 0; i < DT_COUNT(options); i++)
         if (strncmp(word, options[i], strlen(options[i])) == 0)
@@ -147,6 +147,7 @@ static void do_submit(struct sim *sim, const struct words *words)
     }
     snprintf(event.req_id, sizeof(event.req_id), "%s", option(words, "req", ""));
     event.count = (int)number(words, "count", 1);
+    event.is_if_possible = strcmp(option(words, "if", ""), "possible") == 0;
     event.submit_dir = dt_copy_text("/home/ana");
     event.request = request_make(sim, "submit", words->word[1]);
     for (const struct dt_job *job; (job = dt_core_job_from(sim->core, next)); next = job->id + 1)

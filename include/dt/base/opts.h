@@ -87,8 +87,18 @@ struct dt_program {
     const char *name, *summary;
     const struct dt_cmd *const *cmds; /* cmds_count */
     size_t cmds_count;
+    const char *description; /* paragraphs, an empty line between; NULL: the first command's */
+    int section;             /* of the manual; 0 = 1 */
+    const struct dt_exit {
+        int status;
+        const char *help;
+    } *exits; /* exits_count; beside those of the error codes */
+    size_t exits_count;
+    bool has_own_exits;      /* it never ends with a code's status: only exits are shown */
 };
 
+/* Append text for roff: its special letters escaped, and no line is taken for a request. */
+void dt_roff_text(struct dt_buf *buf, const char *text);
 /* Manual page (roff) of a program with its commands. */
 void dt_cmd_man(struct dt_buf *buf, const struct dt_program *program);
 /* Completion script for "bash", "zsh" or "fish"; DT_INVALID for another shell. */

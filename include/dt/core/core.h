@@ -78,6 +78,7 @@ struct dt_event {
     char *source;           /* text as the user wrote it; may be NULL */
     char *submit_dir;
     int count;              /* copies to submit, 1..1000 */
+    bool is_if_possible;    /* refuse (DT_BUSY) what cannot start at once; count is 1 */
     /* CANCEL */
     uint64_t job;
     int64_t grace_ms;       /* -1 = the job's own */

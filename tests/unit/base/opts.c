@@ -122,7 +122,7 @@ TEST(cmd__completion_knows_three_shells)
     static const struct dt_cmd one = {.name = "do", .summary = "Do.", .opts = opts,
                                       .opts_count = DT_COUNT(opts)};
     static const struct dt_cmd *const cmds[] = {&one};
-    const struct dt_program program = {"dtx", "", cmds, 1};
+    const struct dt_program program = {.name = "dtx", .cmds = cmds, .cmds_count = 1};
     static const char *const shells[] = {"bash", "zsh", "fish"};
     struct dt_err err = {0};
 
@@ -134,4 +134,98 @@ TEST(cmd__completion_knows_three_shells)
         dt_buf_release(&script);
     }
     CHECK_INT(dt_cmd_completion(&(struct dt_buf){0}, &program, "tcsh", &err), DT_INVALID);
+}
+
+/* A group of two-word commands, and a name that begins like another. */
+static const struct dt_opt up_opts[] = {
+    {.name = "form", .letter = 'f', .type = DT_OPT_STR, .arg = "F", .help = "it's", .words = "a b"},
+};
+static const struct dt_cmd up_cmd = {.name = "up", .operands = "", .summary = "Up.",
+                                     .opts = up_opts,
+                                     .opts_count = DT_COUNT(up_opts)};
+static const struct dt_cmd upgrade_cmd = {.name = "upgrade", .operands = "", .summary = "More."};
+static const struct dt_cmd set_cmd = {.name = "node", .operands = "", .summary = "Nodes."};
+static const struct dt_cmd set_ls_cmd = {.name = "node ls", .operands = "", .summary = "List.",
+                                         .opts = up_opts,
+                                         .opts_count = DT_COUNT(up_opts)};
+static const struct dt_cmd set_rm_cmd = {.name = "node rm", .operands = "", .summary = "Remove."};
+static const struct dt_cmd *const group_cmds[] = {&up_cmd, &upgrade_cmd, &set_cmd, &set_ls_cmd,
+                                                  &set_rm_cmd};
+static const struct dt_program group = {.name = "dtx", .cmds = group_cmds,
+                                        .cmds_count = DT_COUNT(group_cmds)};
+
+TEST(cmd__completion_offers_the_second_words_of_a_group)
+{
+    static const struct {
+        const char *shell, *has;
+    } rows[] = {
+        {"bash", "*) COMPREPLY=($(compgen -W \"up upgrade node\" --"},
+        {"bash", "  \"node \"*)\n    case \"$prev\" in\n    esac\n"
+                 "    COMPREPLY=($(compgen -f -W \" ls rm\" --"},
+        {"bash", "--form|-f) COMPREPLY=($(compgen -W \"a b\" --"},
+        {"zsh", "  node) commands=(\n    'ls:List.'\n    'rm:Remove.'\n    ); _describe"},
+        {"zsh", "  'node ls') shift 2 words; (( CURRENT -= 2 )); _arguments "
+                "'--form[it'\\''s]:value:(a b)'"},
+        {"fish", "'__fish_seen_subcommand_from node; and not __fish_seen_subcommand_from ls rm' "
+                 "-a 'rm' -d 'Remove.'"},
+        {"fish", "'__fish_seen_subcommand_from node; and __fish_seen_subcommand_from ls' -l form "
+                 "-s f -x -a 'a b'"},
+    };
+
+    for (size_t i = 0; i < DT_COUNT(rows); i++) {
+        struct dt_buf script = {0};
+        struct dt_err err = {0};
+
+        CHECK_INT(dt_cmd_completion(&script, &group, rows[i].shell, &err), DT_OK);
+        dt_check_true(strstr(dt_buf_str(&script), rows[i].has) != NULL, rows[i].has, __FILE__,
+                      __LINE__);
+        dt_buf_release(&script);
+    }
+}
+
+TEST(cmd__help_keeps_paragraphs)
+{
+    static const struct dt_cmd two = {.name = "x", .operands = "", .summary = "X.",
+                                      .detail = "One\nline.\n\nTwo."};
+    struct dt_buf help = {0};
+
+    dt_cmd_help(&help, "dtx", &two);
+    CHECK_TEXT(dt_buf_str(&help), "usage: dtx x\n\nX.\n\nOne line.\n\nTwo.\n");
+    dt_buf_release(&help);
+}
+
+TEST(roff__takes_no_text_for_a_request)
+{
+    struct dt_buf page = {0};
+
+    dt_roff_text(&page, "'quoted'\n.dot a.b\n'x -o \\ ~^`");
+    CHECK_TEXT(dt_buf_str(&page),
+              "\\(aqquoted\\(aq\n\\&.dot a.b\n\\(aqx \\-o \\e \\(ti\\(ha\\(ga");
+    dt_buf_release(&page);
+}
+
+TEST(man__shows_description_and_each_status_once)
+{
+    static const struct dt_exit exits[] = {{0, "Twice good."}, {10, "It failed."}};
+    struct dt_program program = group;
+    struct dt_buf page = {0};
+    const char *text;
+
+    program.section = 8;
+    program.summary = "do things";
+    program.description = "First.\n\n.Second.";
+    program.exits = exits;
+    program.exits_count = DT_COUNT(exits);
+    dt_cmd_man(&page, &program);
+    text = dt_buf_str(&page);
+    CHECK(strncmp(text, ".TH dtx 8 ", 10) == 0);
+    CHECK(strstr(text, ".SH DESCRIPTION\n.PP\nFirst.\n.PP\n\\&.Second.\n.SH COMMANDS\n"));
+    CHECK(strstr(text, ".B 0\nThe asked\\-for thing was done. Twice good.\n"));
+    CHECK(strstr(text, ".B 10\nIt failed.\n"));
+    CHECK(strstr(strstr(text, ".B 1\n") + 1, ".B 1\n") == NULL);
+    dt_buf_clear(&page);
+    program.has_own_exits = true;
+    dt_cmd_man(&page, &program);
+    CHECK(!strstr(dt_buf_str(&page), ".B 2\n"));
+    dt_buf_release(&page);
 }

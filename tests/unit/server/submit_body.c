@@ -50,6 +50,8 @@ TEST(submit_body__says_which_member_is_wrong)
         {"{" SPEC ",\"submit_dir\":\"here\"}", DT_USAGE, "submit_dir: expected"},
         {"{" SPEC ",\"submit_dir\":5}", DT_USAGE, "submit_dir: expected"},
         {"{" SPEC ",\"dry_run\":\"yes\"}", DT_USAGE, "dry_run: expected"},
+        {"{" SPEC ",\"if_possible\":1}", DT_USAGE, "if_possible: expected"},
+        {"{" SPEC ",\"if_possible\":true,\"count\":2}", DT_USAGE, "goes with one job"},
         {"{\"spec\":{}}", DT_INVALID, "not valid"},
     };
 
